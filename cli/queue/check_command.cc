@@ -134,9 +134,18 @@ class Printer final : public os::Findings {
     return absl::OkStatus();
   }
 
+  void Note(const std::string& line) override {
+    if (IsStructured(options_.common.output)) {
+      notes_.push_back(line);
+    } else {
+      out_ << Printable(line) << "\n";
+    }
+  }
+
   void Conclude(const os::CheckSummary& summary, const std::string& quarantine) {
     const ordered_json json = {{"records", summary.records},
                                {"damaged", json_},
+                               {"notes", notes_},
                                {"repaired", options_.repair},
                                {"kept_in", quarantine}};
     if (PrintIfStructured(json, options_.common, environment_)) return;
@@ -155,6 +164,7 @@ class Printer final : public os::Findings {
   const Environment& environment_;
   std::ostream& out_;
   ordered_json json_ = ordered_json::array();
+  ordered_json notes_ = ordered_json::array();
   int left_ = 0;
 };
 

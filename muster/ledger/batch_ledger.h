@@ -108,7 +108,8 @@ class BatchRecords {
 class BatchLedger : public BatchRecords {
  public:
   // Records a new batch in state open, and, as Append does, its first items, which may be none. All
-  // or nothing. AlreadyExists: the number is taken.
+  // or nothing. AlreadyExists: the number is taken. InvalidArgument: the ledger needs the request
+  // id, which begins with a NUL, for itself.
   virtual absl::Status Create(const Batch& batch, absl::Span<const ItemBoundary> items) = 0;
   absl::Status Create(const Batch& batch) { return Create(batch, {}); }
 

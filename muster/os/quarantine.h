@@ -43,6 +43,8 @@ class Findings {
   virtual ~Findings() = default;
   // An error ends the check.
   virtual absl::Status Add(const Damage& damage) = 0;
+  // Receives one line on what is no damage, and what a repair improves all the same.
+  virtual void Note(const std::string& line) = 0;
 };
 
 // How to check a part.

@@ -79,6 +79,16 @@ void RepairSession::Put(size_t family, absl::string_view key, absl::string_view 
   mend_.Put(database_->family(family), ToSlice(key), ToSlice(value));
 }
 
+void RepairSession::Improve(size_t family, absl::string_view key, absl::string_view value) {
+  mend_.Put(database_->family(family), ToSlice(key), ToSlice(value));
+}
+
+void RepairSession::Note(absl::string_view line) {
+  const bool is_repair = check_.quarantine != nullptr;
+  check_.findings->Note(
+      absl::StrCat(part_, ": ", line, is_repair ? "; they are added" : ": --repair adds them"));
+}
+
 absl::StatusOr<os::CheckSummary> RepairSession::Finish() {
   if (check_.quarantine == nullptr) return summary_;
   MUSTER_RETURN_IF_ERROR(check_.quarantine->Sync());

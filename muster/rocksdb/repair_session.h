@@ -47,6 +47,11 @@ class RepairSession {
   // A write that belongs to the repair of the damage reported last.
   void Put(size_t family, absl::string_view key, absl::string_view value);
 
+  // A write of a repair that improves what is sound.
+  void Improve(size_t family, absl::string_view key, absl::string_view value);
+  // Tells that there is such a write.
+  void Note(absl::string_view line);
+
   // Writes the repair, if there is one to write.
   absl::StatusOr<os::CheckSummary> Finish();
 

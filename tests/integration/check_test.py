@@ -5,10 +5,12 @@ run ends with the totals of an independent sum.
 """
 
 import base64
+import contextlib
 import json
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -41,11 +43,17 @@ class CheckTest(FragileTest):
         return json.loads(done.stdout)
 
     def assert_mended(self):
-        """A repair, after which the batch ends exactly."""
+        """A repair, after which the batch ends exactly, and is the only one."""
         result = self.repair()
-        self.assert_exact(self.run_batch(), 3, [GIVEN_UP])
+        done = self.run_batch()
+        self.assert_exact(done, 3, [GIVEN_UP])
         self.assertEqual(self.check().returncode, 0)
+        self.assertEqual([1], self.reported_batches(), done.stdout)
         return result
+
+    def reported_batches(self):
+        with contextlib.closing(sqlite3.connect(self.data_dir / "report.db")) as report:
+            return [row[0] for row in report.execute("SELECT batch FROM muster_batch")]
 
     def test_a_sound_data_directory_passes_at_any_time(self):
         self.die_in_mid_batch()
@@ -146,6 +154,25 @@ class CheckTest(FragileTest):
         [line] = (self.data_dir / "damaged/1/records.jsonl").read_text().splitlines()
         self.assertEqual(base64.b64decode(json.loads(line)["value"]), b"2")
         self.assertEqual(json.loads(self.fragile(*new).stdout)["batch"], 3)
+
+    def test_a_batch_whose_record_is_damaged_stays_the_batch_that_it_is(self):
+        """And it is not counted beside itself."""
+        self.assertEqual(self.run_batch().returncode, 3)
+        self.assert_died(self.run_batch(failpoint="run.after_open"), "after the replay")
+        sound = self.folder / "sound"
+        self.data_dir.rename(sound)
+        # The job's definition stands in the record and in its copy.
+        tables = [table for table in (sound / "ledger").glob("*.sst")
+                  if b"{format: lines}" in table.read_bytes()]
+        self.assertEqual(len(tables), 2)
+        for table in tables:
+            with self.subTest(table=table.name):
+                shutil.rmtree(self.data_dir, ignore_errors=True)
+                shutil.copytree(sound, self.data_dir)
+                (self.data_dir / "ledger" / table.name).write_bytes(
+                    table.read_bytes().replace(b"{format: lines}", b"{format: limes}"))
+                self.assertEqual(self.check().returncode, 6)
+                self.assert_mended()
 
     def test_a_job_may_be_called_as_a_queue_is(self):
         self.job = self.write("job.yaml", JOB.replace("name: fragile", "name: check-out-retail"))

@@ -1,5 +1,6 @@
 #include "muster/ledger/rocksdb/batch_codec.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/ledger/batch_proto.h"
@@ -11,6 +12,8 @@ namespace {
 
 using ledger::Batch;
 using ledger::ItemBoundary;
+
+constexpr absl::string_view kCopyPrefix("\0record ", 8);  // with its NUL
 
 // Checks and parses `value` into `proto`.
 template <typename Proto>
@@ -35,6 +38,19 @@ std::string BatchKey(uint64_t number) {
   return key;
 }
 
+std::string CopyKey(uint64_t number) {
+  std::string key(kCopyPrefix);
+  muster::rocksdb::AppendKey(number, &key);
+  return key;
+}
+
+std::optional<uint64_t> NumberOfCopy(absl::string_view key) {
+  if (key.size() != kCopyPrefix.size() + 8 || !absl::StartsWith(key, kCopyPrefix)) {
+    return std::nullopt;
+  }
+  return muster::rocksdb::KeyNumber(key.substr(kCopyPrefix.size()));
+}
+
 std::string ItemsKey(uint64_t number, uint64_t first_index) {
   std::string key = BatchKey(number);
   muster::rocksdb::AppendKey(first_index, &key);
@@ -43,6 +59,12 @@ std::string ItemsKey(uint64_t number, uint64_t first_index) {
 
 std::string EncodeRecord(const Batch& batch) {
   return muster::rocksdb::CheckedValue(ledger::RecordOf(batch).SerializeAsString());
+}
+
+std::string EncodeCopy(const Batch& batch) {
+  v1::BatchRecord record = ledger::RecordOf(batch);
+  record.clear_content();
+  return muster::rocksdb::CheckedValue(record.SerializeAsString());
 }
 
 absl::Status DecodeRecord(absl::string_view value, uint64_t number, Batch* batch) {

@@ -5,13 +5,18 @@
 //   family "progress"  key: number, 8 bytes      value: BatchProgress, rewritten as it grows
 //   family "items"     key: number, first index  value: ItemRun, written once
 //   family "requests"  key: request id           value: number of its newest batch, 8 bytes
+//                      key: CopyKey              value: a copy of the BatchRecord, written once,
+//                                                       without its content
 //
+// All but a batch's record can be made again of what else is stored, so the record alone is kept
+// twice, in two families, and thus in two files. An older muster passes the copies by.
 // A record that has content, or a claim on its request id, is written again without it, some time
-// after its batch is over.
+// after its batch is over; its copy stays.
 // Integers in keys are big-endian. To change a form, add proto fields; never reuse a number.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +31,15 @@ namespace muster::ledger::rocksdb {
 enum FamilyIndex : size_t { kBatches, kProgress, kItems, kRequests };
 
 std::string BatchKey(uint64_t number);
+// Of the copy of a batch's record. The ledger takes no such request id.
+std::string CopyKey(uint64_t number);
+// nullopt: `key` is a request id.
+std::optional<uint64_t> NumberOfCopy(absl::string_view key);
 std::string ItemsKey(uint64_t number, uint64_t first_index);
 
 std::string EncodeRecord(const ledger::Batch& batch);
+// The same without the content, for the copy.
+std::string EncodeCopy(const ledger::Batch& batch);
 std::string EncodeProgress(const ledger::Batch& batch);
 std::string EncodeItems(absl::Span<const ledger::ItemBoundary> items);
 

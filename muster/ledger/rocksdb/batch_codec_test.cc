@@ -53,6 +53,16 @@ std::vector<ItemBoundary> ItemsOfGolden() {
           {100, 900, 7, 1, base::Fingerprint(""), true}};
 }
 
+TEST(BatchCodecTest, CopiesARecordWithoutItsContent) {
+  Batch batch = Golden();
+  batch.content = "the whole input";
+  EXPECT_EQ(absl::BytesToHexString(EncodeCopy(batch)), kGoldenRecord);
+  EXPECT_EQ(absl::BytesToHexString(CopyKey(7)), "007265636f7264200000000000000007");
+  EXPECT_EQ(NumberOfCopy(CopyKey(7)), 7u);
+  EXPECT_EQ(NumberOfCopy("a request id"), std::nullopt);
+  EXPECT_EQ(NumberOfCopy(CopyKey(7) + "and more"), std::nullopt);
+}
+
 TEST(BatchCodecTest, WritesTheBytesThatEveryReleaseReads) {
   EXPECT_EQ(absl::BytesToHexString(EncodeRecord(Golden())), kGoldenRecord);
   EXPECT_EQ(absl::BytesToHexString(EncodeProgress(Golden())), kGoldenProgress);

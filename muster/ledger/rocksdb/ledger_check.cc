@@ -27,7 +27,9 @@ struct StoredBatch {
   Batch batch;
   std::optional<std::string> record;
   std::optional<std::string> progress;
-  std::string record_damage, progress_damage;  // why; "" where it is sound, or not there
+  std::optional<std::string> copy;  // of the record
+  // Why; "" where it is sound, or not there.
+  std::string record_damage, progress_damage, copy_damage;
 
   // Up to the first run that is damaged or does not follow.
   uint64_t items = 0;
@@ -43,11 +45,21 @@ class Check {
 
   absl::Status Run() {
     MUSTER_RETURN_IF_ERROR(ReadBatches());
+    MUSTER_RETURN_IF_ERROR(ReadCopies());
     MUSTER_RETURN_IF_ERROR(ReadItems());
     for (auto& [number, stored] : batches_) MUSTER_RETURN_IF_ERROR(CheckBatch(number, &stored));
+    AddMissingCopies();
     return CheckRequests();
   }
 
+  std::vector<CheckedBatch> batches() const {
+    std::vector<CheckedBatch> known;
+    for (const auto& [number, stored] : batches_) {
+      if (!IsKnown(stored)) continue;
+      known.push_back({number, stored.batch.items, stored.batch.state == BatchState::kComplete});
+    }
+    return known;
+  }
   uint64_t last_batch() const { return batches_.empty() ? 0 : batches_.rbegin()->first; }
 
  private:
@@ -55,10 +67,19 @@ class Check {
   // nullopt, and the record is taken away, when the key cannot be a batch's.
   absl::StatusOr<std::optional<uint64_t>> NumberIn(size_t family, absl::string_view key,
                                                    absl::string_view value, size_t key_bytes);
+  absl::Status ReadCopies();
   absl::Status ReadItems();
   static void ReadRun(absl::string_view key, absl::string_view value, uint64_t number,
                       StoredBatch* stored);
   absl::Status CheckBatch(uint64_t number, StoredBatch* stored);
+  // Its record is sound, or was made again.
+  static bool IsKnown(const StoredBatch& stored) {
+    return stored.record.has_value() && stored.record_damage.empty();
+  }
+  absl::Status MendRecord(uint64_t number, StoredBatch* stored);
+  absl::Status MendCopy(uint64_t number, const StoredBatch& stored);
+  // Of batches that an older muster began.
+  void AddMissingCopies();
   // Takes away all records of a batch without its batch record.
   absl::Status ForgetBatch(uint64_t number, const StoredBatch& stored);
   absl::Status MendProgress(uint64_t number, StoredBatch* stored);
@@ -113,6 +134,20 @@ absl::Status Check::ReadBatches() {
   return session_->ForEach(kProgress, read_progress);
 }
 
+absl::Status Check::ReadCopies() {
+  const auto read = [&](absl::string_view key, absl::string_view value) {
+    const std::optional<uint64_t> number = NumberOfCopy(key);
+    if (!number.has_value()) return absl::OkStatus();
+    session_->Count(1);
+    StoredBatch& stored = batches_[*number];
+    stored.copy = std::string(value);
+    Batch batch;
+    stored.copy_damage = std::string(DecodeRecord(value, *number, &batch).message());
+    return absl::OkStatus();
+  };
+  return session_->ForEach(kRequests, read);
+}
+
 absl::Status Check::ReadItems() {
   const auto read = [&](absl::string_view key, absl::string_view value) -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const auto number, NumberIn(kItems, key, value, 16));
@@ -140,8 +175,13 @@ void Check::ReadRun(absl::string_view key, absl::string_view value, uint64_t num
 }
 
 absl::Status Check::CheckBatch(uint64_t number, StoredBatch* stored) {
-  if (!stored->record.has_value() || !stored->record_damage.empty()) {
-    return ForgetBatch(number, *stored);
+  if (!IsKnown(*stored)) {
+    if (!stored->copy.has_value() || !stored->copy_damage.empty()) {
+      return ForgetBatch(number, *stored);
+    }
+    MUSTER_RETURN_IF_ERROR(MendRecord(number, stored));
+  } else if (!stored->copy_damage.empty()) {
+    MUSTER_RETURN_IF_ERROR(MendCopy(number, *stored));
   }
   const bool progress_sound = stored->progress.has_value() && stored->progress_damage.empty();
   if (progress_sound && stored->items_damage.empty() && stored->batch.items != stored->items) {
@@ -150,6 +190,43 @@ absl::Status Check::CheckBatch(uint64_t number, StoredBatch* stored) {
   }
   if (progress_sound && stored->items_damage.empty()) return absl::OkStatus();
   return MendProgress(number, stored);
+}
+
+absl::Status Check::MendRecord(uint64_t number, StoredBatch* stored) {
+  Damage damage{.kind = "batch", .name = absl::StrCat("batch ", number)};
+  damage.why = stored->record.has_value() ? stored->record_damage : "its record is not there";
+  damage.remedy = "its record is made again of its copy";
+  if (stored->record.has_value()) {
+    damage.records = {session_->Stored(kBatches, BatchKey(number), *stored->record)};
+  }
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
+  MUSTER_RETURN_IF_ERROR(DecodeRecord(*stored->copy, number, &stored->batch));
+  stored->record = stored->copy;
+  stored->record_damage.clear();
+  session_->Put(kBatches, BatchKey(number), *stored->record);
+  return absl::OkStatus();
+}
+
+absl::Status Check::MendCopy(uint64_t number, const StoredBatch& stored) {
+  Damage damage{.kind = "copy",
+                .name = absl::StrCat("batch ", number),
+                .why = stored.copy_damage,
+                .remedy = "is made again of the batch's record"};
+  damage.records = {session_->Stored(kRequests, CopyKey(number), *stored.copy)};
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
+  session_->Put(kRequests, CopyKey(number), EncodeCopy(stored.batch));
+  return absl::OkStatus();
+}
+
+void Check::AddMissingCopies() {
+  size_t missing = 0;
+  for (const auto& [number, stored] : batches_) {
+    if (!IsKnown(stored) || stored.copy.has_value()) continue;
+    session_->Improve(kRequests, CopyKey(number), EncodeCopy(stored.batch));
+    ++missing;
+  }
+  if (missing == 0) return;
+  session_->Note(absl::StrCat(missing, " batches have no copies of their records"));
 }
 
 absl::Status Check::ForgetBatch(uint64_t number, const StoredBatch& stored) {
@@ -161,6 +238,9 @@ absl::Status Check::ForgetBatch(uint64_t number, const StoredBatch& stored) {
   }
   if (stored.progress.has_value()) {
     damage.records.push_back(session_->Stored(kProgress, BatchKey(number), *stored.progress));
+  }
+  if (stored.copy.has_value()) {
+    damage.records.push_back(session_->Stored(kRequests, CopyKey(number), *stored.copy));
   }
   MUSTER_RETURN_IF_ERROR(AddRunsFrom(number, 0, &damage.records));
   return session_->Found(std::move(damage));
@@ -192,6 +272,7 @@ absl::Status Check::MendProgress(uint64_t number, StoredBatch* stored) {
   // duplicates.
   if (!progress_sound) mended.refills = static_cast<uint32_t>(absl::ToUnixSeconds(clock_->Now()));
   session_->Put(kProgress, BatchKey(number), EncodeProgress(mended));
+  stored->batch = std::move(mended);
   return absl::OkStatus();
 }
 
@@ -209,7 +290,7 @@ absl::Status Check::AddRunsFrom(uint64_t number, uint64_t first,
 std::map<std::string, uint64_t> Check::BatchesByRequest() const {
   std::map<std::string, uint64_t> batches;
   for (const auto& [number, stored] : batches_) {
-    if (!stored.record.has_value() || !stored.record_damage.empty()) continue;
+    if (!IsKnown(stored)) continue;
     batches[stored.batch.request_id] = number;
   }
   return batches;
@@ -218,6 +299,7 @@ std::map<std::string, uint64_t> Check::BatchesByRequest() const {
 absl::Status Check::CheckRequests() {
   std::map<std::string, uint64_t> missing = BatchesByRequest();
   const auto check = [&](absl::string_view id, absl::string_view value) {
+    if (NumberOfCopy(id).has_value()) return absl::OkStatus();
     const auto found = missing.extract(std::string(id));
     return CheckRequest(id, value, found.empty() ? 0 : found.mapped());
   };
@@ -267,6 +349,7 @@ absl::StatusOr<LedgerSummary> CheckLedger(const std::string& dir,
   LedgerSummary summary;
   MUSTER_ASSIGN_OR_RETURN(static_cast<os::CheckSummary&>(summary), session->Finish());
   summary.last_batch = check.last_batch();
+  summary.batches = check.batches();
   return summary;
 }
 

@@ -2,7 +2,9 @@
 // more, so a repair may forget items, but never make one up.
 //
 //   damaged or missing   a repair
-//   record of a batch    the batch is taken away; its input makes a new one
+//   record of a batch    is made again of its copy; without one, the batch is taken away, and its
+//                        input makes a new one
+//   copy of a record     is made again of the record
 //   progress             is made again of the items; the batch is open, and its run goes on
 //   items                these and the later ones of the batch are taken away; its run splits its
 //                        source from there on, as it did before
@@ -11,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
@@ -28,8 +31,16 @@ struct LedgerCheckOptions {
   ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
 };
 
+// A batch that the ledger knows, after a repair if it takes one.
+struct CheckedBatch {
+  uint64_t number = 0;
+  uint64_t items = 0;
+  bool complete = false;
+};
+
 struct LedgerSummary : os::CheckSummary {
-  uint64_t last_batch = 0;  // the highest number that any record speaks of
+  uint64_t last_batch = 0;            // the highest number that any record speaks of
+  std::vector<CheckedBatch> batches;  // in order of number
 };
 
 // NotFound: there is no ledger. FailedPrecondition: a process has it open. DataLoss: it cannot be

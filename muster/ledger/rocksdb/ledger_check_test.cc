@@ -23,6 +23,7 @@ namespace {
 using ledger::Batch;
 using ledger::BatchState;
 using ledger::ItemBoundary;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -36,6 +37,7 @@ class LedgerCheckTest : public ::testing::Test {
       Batch batch;
       batch.number = number;
       batch.request_id = number == 3 ? "other" : "same";
+      batch.job_definition = "a job";
       EXPECT_TRUE(ledger_->Create(batch).ok());
     }
     for (const uint64_t first : {0, 2, 4}) {
@@ -81,6 +83,12 @@ class LedgerCheckTest : public ::testing::Test {
     const auto summary = CheckLedger(dir_, options);
     EXPECT_TRUE(summary.ok()) << summary.status();
     EXPECT_EQ(summary.ok() ? summary->last_batch : 0, last_batch_);
+    notes_ = findings.notes;
+    batches_.clear();
+    for (const CheckedBatch& batch : summary->batches) {
+      batches_.push_back(absl::StrCat(batch.number, ": ", batch.items, " items",
+                                      batch.complete ? ", complete" : ""));
+    }
     std::vector<std::string> lines;
     for (const os::Damage& damage : findings.all) {
       lines.push_back(absl::StrCat(damage.kind, " of ", damage.name, ": ", damage.why));
@@ -116,6 +124,9 @@ class LedgerCheckTest : public ::testing::Test {
   uint64_t last_batch_ = 3;
   base::FakeClock clock_;
   std::unique_ptr<RocksDbBatchLedger> ledger_;
+  // Of the last check.
+  std::vector<std::string> notes_;
+  std::vector<std::string> batches_;
 };
 
 TEST_F(LedgerCheckTest, FindsNothingInASoundLedger) {
@@ -169,8 +180,47 @@ TEST_F(LedgerCheckTest, MendsProgressAndItemsTogether) {
   ExpectOpenBehind(4);
 }
 
-TEST_F(LedgerCheckTest, ForgetsABatchWhoseRecordIsDamaged) {
+TEST_F(LedgerCheckTest, MakesADamagedRecordAgainOfItsCopy) {
+  FlipAByte(kBatches, BatchKey(1));
+  EXPECT_THAT(Mend(), HasSubstr("batch of batch 1: ledger: record of batch 1"));
+  const auto batch = ledger_->Get(1);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->request_id, "same");
+  EXPECT_EQ(batch->job_definition, "a job");
+  EXPECT_EQ(batch->state, BatchState::kComplete);
+  EXPECT_EQ(ledger_->Items(1, 0, 100)->size(), 6u);
+}
+
+TEST_F(LedgerCheckTest, MakesARecordAgainThatIsNotThere) {
+  Remove(kBatches, BatchKey(3));
+  EXPECT_THAT(Mend(), HasSubstr("batch of batch 3: its record is not there"));
+  EXPECT_EQ(ledger_->FindByRequestId("other")->number, 3u);
+}
+
+TEST_F(LedgerCheckTest, MakesADamagedCopyAgainOfItsRecord) {
+  FlipAByte(kRequests, CopyKey(3));
+  EXPECT_THAT(Mend(), HasSubstr("copy of batch 3"));
+  ledger_.reset();
   FlipAByte(kBatches, BatchKey(3));
+  Mend();
+  EXPECT_TRUE(ledger_->Get(3).ok());
+}
+
+TEST_F(LedgerCheckTest, GivesACopyToABatchOfAnOlderMuster) {
+  for (const uint64_t number : {1, 2, 3}) Remove(kRequests, CopyKey(number));
+  EXPECT_THAT(Check(), IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("3 batches have no copies")));
+  EXPECT_THAT(Check(/*repair=*/true), IsEmpty());
+  Check();
+  EXPECT_THAT(notes_, IsEmpty());
+  FlipAByte(kBatches, BatchKey(2));
+  Mend();
+  EXPECT_EQ(ledger_->FindByRequestId("same")->number, 2u);
+}
+
+TEST_F(LedgerCheckTest, ForgetsABatchWhoseRecordAndCopyAreDamaged) {
+  FlipAByte(kBatches, BatchKey(3));
+  FlipAByte(kRequests, CopyKey(3));
   EXPECT_EQ(Check(/*repair=*/true).size(), 2u);
   last_batch_ = 2;
   EXPECT_THAT(Check(), IsEmpty());
@@ -182,8 +232,17 @@ TEST_F(LedgerCheckTest, ForgetsABatchWhoseRecordIsDamaged) {
 
 TEST_F(LedgerCheckTest, LetsARequestSpeakOfTheNewestBatchThatIsThere) {
   FlipAByte(kBatches, BatchKey(2));
+  FlipAByte(kRequests, CopyKey(2));
   Mend(/*damages=*/2);
   EXPECT_EQ(ledger_->FindByRequestId("same")->number, 1u);
+}
+
+TEST_F(LedgerCheckTest, SaysWhichBatchesTheLedgerKnowsAfterARepair) {
+  FlipAByte(kBatches, BatchKey(1));
+  FlipAByte(kBatches, BatchKey(3));
+  Remove(kRequests, CopyKey(3));
+  Check();
+  EXPECT_THAT(batches_, ElementsAre("1: 6 items, complete", "2: 0 items"));
 }
 
 TEST_F(LedgerCheckTest, MakesADamagedRequestAgain) {

@@ -154,6 +154,9 @@ absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const Ite
   MUSTER_CHECK(begun.state == BatchState::kOpen && begun.items == 0 && begun.enqueued_items == 0,
                "batch ", begun.number, " is ", BatchStateName(begun.state), ", items ", begun.items,
                ", enqueued ", begun.enqueued_items);
+  if (NumberOfCopy(begun.request_id).has_value()) {
+    return absl::InvalidArgumentError("the ledger needs this request id for itself");
+  }
   Batch batch = begun;
   AddTo(&batch, items);
   {
@@ -171,6 +174,7 @@ absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const Ite
       write.Put(database_->family(kItems), ItemsKey(batch.number, 0), EncodeItems(items));
     }
     write.Put(database_->family(kRequests), batch.request_id, muster::rocksdb::CheckedValue(key));
+    write.Put(database_->family(kRequests), CopyKey(batch.number), EncodeCopy(batch));
     MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
     RememberLocked(batch);
   }
@@ -327,6 +331,7 @@ absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {
 
 absl::StatusOr<Batch> RocksDbBatchLedger::FindByRequestId(absl::string_view request_id) {
   const std::string what = absl::StrCat("ledger: request '", request_id, "'");
+  if (NumberOfCopy(request_id).has_value()) return absl::NotFoundError(what);
   MUSTER_ASSIGN_OR_RETURN(const std::string value, Read(kRequests, request_id, what));
   MUSTER_ASSIGN_OR_RETURN(const absl::string_view key,
                           muster::rocksdb::CheckedPayload(value, what));

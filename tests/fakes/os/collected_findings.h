@@ -15,6 +15,7 @@ class CollectedFindings final : public Findings {
     all.push_back(damage);
     return absl::OkStatus();
   }
+  void Note(const std::string& line) override { notes.push_back(line); }
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const Damage& damage : all) names.push_back(damage.name);
@@ -22,6 +23,7 @@ class CollectedFindings final : public Findings {
   }
 
   std::vector<Damage> all;
+  std::vector<std::string> notes;
 };
 
 }  // namespace muster::os
