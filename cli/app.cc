@@ -255,6 +255,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddReport(&app, environment);
   AddBatch(&app, environment);
   AddQueue(&app, environment);
+  AddCheck(&app, environment);
   AddCost(&app, environment);
   AddJob(&app, environment);
   AddScale(&app, environment);

@@ -26,7 +26,7 @@ enum ExitCode : int {
   kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
   kDeadlineMissed = 4,  // done, or it would be, later than promised
   kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
-  kDamaged = 6,         // stored data are damaged
+  kDamaged = 6,         // stored data are damaged: muster check --repair
   kTimedOut = 124,      // the batch goes on, but the command's timeout is over
   kInterrupted = 130,   // Ctrl-C or SIGTERM
 };

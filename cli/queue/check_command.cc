@@ -1,7 +1,6 @@
-// muster queue check [--repair]: checks a data directory as `muster run` uses it: what the backends
-// stored, and what the parts say of each other.
+// muster check [--repair]: checks a data directory as `muster run` uses it: what the backends
+// stored, and what the parts say of each other. `muster queue check` is its earlier name.
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -41,16 +40,6 @@ absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body,
                                    ? controller::FirstError(controller::DecodeResults(body, blobs))
                                    : item::DecodeWorkItem(body, blobs).status();
   return absl::IsDataLoss(decoded) ? decoded : absl::OkStatus();
-}
-
-// 0 when there is no report, or none that can be read: that is not for this check to say.
-uint64_t LastReported(const backend::DataDirUrls& urls, base::Clock* clock) {
-  const auto store = backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, clock);
-  if (!store.ok()) return 0;
-  const auto reader = (*store)->Read();
-  if (!reader.ok()) return 0;
-  const auto batches = (*reader)->Batches();
-  return batches.ok() && !batches->empty() ? batches->back().batch : 0;
 }
 
 // Absent where there is no sync store. An error is one that the check of the sync store has told.
@@ -100,8 +89,7 @@ absl::StatusOr<os::CheckSummary> CheckRunData(const std::string& data_dir,
   check.check_body = CheckBody;
   MUSTER_ASSIGN_OR_RETURN(backend::DataDirSummary summary, backend::CheckDataDir(data_dir, check));
   const backend::DataDirUrls urls(data_dir);
-  const uint64_t last_batch = std::max(summary.last_batch, LastReported(urls, clock));
-  MUSTER_RETURN_IF_ERROR(CheckBatchNumbers(urls, last_batch, options, &summary));
+  MUSTER_RETURN_IF_ERROR(CheckBatchNumbers(urls, summary.last_batch, options, &summary));
   return summary;
 }
 
@@ -152,7 +140,7 @@ class Printer final : public os::Findings {
     out_ << Grouped(summary.records) << " records, " << Grouped(summary.damaged) << " damaged\n";
     if (!quarantine.empty()) out_ << "the removed data are in " << quarantine << "\n";
     if (summary.damaged > 0 && !options_.repair) {
-      out_ << "muster queue check --repair mends what can be mended\n";
+      out_ << "muster check --repair mends what can be mended\n";
     }
   }
 
@@ -183,11 +171,12 @@ absl::Status Check(const CheckOptions& options, const Environment& environment) 
 
 }  // namespace
 
-void AddQueueCheck(CLI::App* queue, const Environment& environment) {
+void AddCheck(CLI::App* app, const Environment& environment) {
   const auto options = std::make_shared<CheckOptions>();
   CLI::App* const check = AddCommand(
-      queue, "check",
-      "Read every stored record of queue, ledger, sync store and blobs; exit 6 if one is damaged",
+      app, "check",
+      "Read every stored record of queue, ledger, sync store, blobs and report; exit 6 if one is "
+      "damaged",
       environment, [options, &environment] { return Check(*options, environment); });
   check->add_flag("--repair", options->repair,
                   "Mend the damage; keep the removed data in DATA_DIR/damaged");

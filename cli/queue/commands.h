@@ -1,5 +1,5 @@
-// The commands of this folder: queue. Each function adds its command, or its family of commands, to
-// `app`; `environment` outlives the app.
+// The commands of this folder: queue and check. Each function adds its command, or its family of
+// commands, to `app`; `environment` outlives the app.
 #pragma once
 
 #include "cli/output/environment.h"
@@ -7,7 +7,7 @@
 namespace muster::cli {
 
 void AddQueue(CLI::App* app, const Environment& environment);
-// Adds `muster queue check` to `queue`.
-void AddQueueCheck(CLI::App* queue, const Environment& environment);
+// To the program, and under its earlier name to `muster queue`.
+void AddCheck(CLI::App* app, const Environment& environment);
 
 }  // namespace muster::cli

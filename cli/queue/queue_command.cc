@@ -231,7 +231,7 @@ void AddQueue(CLI::App* app, const Environment& environment) {
   add_for_one("purge", "Delete all messages of a queue, leased ones too, but not its poison", Purge)
       ->add_flag("--poison", options->poison,
                  "Only its poison, for good: those items stay dead-lettered");
-  AddQueueCheck(parent, environment);
+  AddCheck(parent, environment);
 }
 
 }  // namespace muster::cli

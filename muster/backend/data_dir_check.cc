@@ -1,10 +1,16 @@
 #include "muster/backend/data_dir_check.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/blob/file/file_blob_store.h"
 #include "muster/ledger/rocksdb/ledger_check.h"
 #include "muster/queue/rocksdb/check.h"
+#include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/report_check.h"
 #include "muster/rocksdb/directory.h"
 #include "muster/sync/rocksdb/rocksdb_sync_store.h"
 
@@ -21,6 +27,8 @@ class Check {
     for (const char* part : {"queue", "ledger", "sync"}) {
       MUSTER_RETURN_IF_ERROR(rocksdb::CheckNobodyOwns(PathOf(part)));
     }
+    const DataDirUrls urls(data_dir_);
+    MUSTER_RETURN_IF_ERROR(report::sqlite::CheckNobodyWrites(urls.report_file));
     MUSTER_RETURN_IF_ERROR(Add(blob::file::CheckBlobs(PathOf("blobs"), options_.check)));
     MUSTER_RETURN_IF_ERROR(Add(CheckQueues()));
     ledger::rocksdb::LedgerCheckOptions ledger;
@@ -29,6 +37,7 @@ class Check {
     const auto checked = ledger::rocksdb::CheckLedger(PathOf("ledger"), ledger);
     if (checked.ok()) summary_.last_batch = checked->last_batch;
     MUSTER_RETURN_IF_ERROR(Add(checked));
+    MUSTER_RETURN_IF_ERROR(CheckReport(urls, checked));
     MUSTER_RETURN_IF_ERROR(Add(sync::rocksdb::CheckSync(PathOf("sync"), options_.check)));
     if (parts_ > 0) return summary_;
     return absl::NotFoundError(absl::StrCat("no data in directory ", data_dir_));
@@ -48,6 +57,33 @@ class Check {
     MUSTER_RETURN_IF_ERROR(part.status());
     summary_.records += part->records;
     summary_.damaged += part->damaged;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckReport(const DataDirUrls& urls,
+                           const absl::StatusOr<ledger::rocksdb::LedgerSummary>& ledger) {
+    std::vector<report::sqlite::KnownBatch> known;
+    report::sqlite::ReportCheckOptions report;
+    report.check = options_.check;
+    if (ledger.ok()) {
+      for (const ledger::rocksdb::CheckedBatch& batch : ledger->batches) {
+        known.push_back({batch.number, batch.items, batch.complete});
+      }
+      report.ledger_batches = &known;
+    }
+    const auto checked = report::sqlite::CheckReport(urls.report_file, report);
+    if (checked.ok()) {
+      summary_.last_batch = std::max(summary_.last_batch, checked->last_batch);
+      const bool is_repair = options_.check.quarantine != nullptr;
+      if (is_repair) MUSTER_RETURN_IF_ERROR(OpenAgain(urls, checked->lacking));
+    }
+    return Add(checked);
+  }
+
+  static absl::Status OpenAgain(const DataDirUrls& urls, const std::vector<uint64_t>& batches) {
+    if (batches.empty()) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const auto ledger, OpenBatchLedger(urls.ledger, Mode::kReadWrite));
+    for (const uint64_t batch : batches) MUSTER_RETURN_IF_ERROR(ledger->Reopen(batch));
     return absl::OkStatus();
   }
 

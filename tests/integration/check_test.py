@@ -1,5 +1,5 @@
-"""Damage of stored data in mid-batch: `muster queue check` names it, `--repair` mends it, and the same
-run ends with the totals of an independent sum.
+"""Damage of stored data in mid-batch: `muster check` names it, `--repair` mends it, and the same run
+ends with the totals of an independent sum.
 
     check_test.py [FLIPS [SEED]]      (bits that are changed in tables; default: 6 of each part)
 """
@@ -54,6 +54,9 @@ class CheckTest(FragileTest):
     def reported_batches(self):
         with contextlib.closing(sqlite3.connect(self.data_dir / "report.db")) as report:
             return [row[0] for row in report.execute("SELECT batch FROM muster_batch")]
+
+    def rows_of_the_report(self):
+        return self.fragile("report", 1, "-o", "csv", "--data-dir", self.data_dir)
 
     def test_a_sound_data_directory_passes_at_any_time(self):
         self.die_in_mid_batch()
@@ -154,6 +157,37 @@ class CheckTest(FragileTest):
         [line] = (self.data_dir / "damaged/1/records.jsonl").read_text().splitlines()
         self.assertEqual(base64.b64decode(json.loads(line)["value"]), b"2")
         self.assertEqual(json.loads(self.fragile(*new).stdout)["batch"], 3)
+
+    def test_a_changed_byte_of_the_report_never_gives_a_wrong_number(self):
+        print(f"seed {SEED}: check_test.py {FLIPS} {SEED}", flush=True)
+        chance = random.Random(SEED)
+        self.assertEqual(self.run_batch().returncode, 3)
+        sound = self.folder / "sound"
+        shutil.copytree(self.data_dir, sound)
+        expected, done = self.rows_of_the_report().stdout, json.loads(self.run_batch().stdout)
+        size = (sound / "report.db").stat().st_size
+        for flips in (1, 20) * FLIPS:
+            places = [chance.random() for _ in range(flips)]
+            with self.subTest(seed=SEED, bytes=[int(size * place) for place in places]):
+                shutil.rmtree(self.data_dir, ignore_errors=True)
+                shutil.copytree(sound, self.data_dir)
+                for place in places:
+                    flip_a_byte(self.data_dir / "report.db", place)
+                read, again = self.rows_of_the_report(), self.run_batch()
+                if read.returncode == 0:
+                    self.assertEqual(read.stdout, expected)
+                else:
+                    self.assertEqual(read.returncode, 6, read.stderr)
+                    self.assertIn("check --repair", read.stderr)
+                if again.returncode == 3:
+                    self.assertEqual(json.loads(again.stdout)["aggregated"], done["aggregated"])
+                else:
+                    self.assertEqual(again.returncode, 6, again.stderr)
+        found = self.check()
+        self.assertEqual(found.returncode, 6)
+        self.assertIn("report: pages of page", found.stdout)
+        self.assert_mended()
+        self.assertTrue((self.data_dir / "damaged/1/report/report.db").exists())
 
     def test_a_batch_whose_record_is_damaged_stays_the_batch_that_it_is(self):
         """And it is not counted beside itself."""

@@ -55,6 +55,7 @@ LOST_REPORT = ["run.after_reopen"]
 REPAIR_OF_A_LOG = ["repair.after_logs_kept"]
 REPAIR_OF_A_TABLE = ["repair.before_exchange", "repair.after_exchange"]
 REPAIR_OF_A_RECORD = ["repair.after_records_kept"]
+REPAIR_OF_A_REPORT = ["repair.before_report_replaced"]
 REDRIVE = ["redrive.after_ledger", "redrive.after_report", "queue.after_redrive"]
 
 
@@ -80,7 +81,7 @@ class FailpointTest(FragileTest):
 
     def test_each_failpoint_of_the_source_has_a_scenario(self):
         scenarios = [*RUN, *LOST_QUEUE, *LOST_REPORT, *REPAIR_OF_A_LOG, *REPAIR_OF_A_TABLE,
-                     *REPAIR_OF_A_RECORD, *REDRIVE]
+                     *REPAIR_OF_A_RECORD, *REPAIR_OF_A_REPORT, *REDRIVE]
         self.assertEqual(sorted(failpoints_in_the_source()), sorted(scenarios))
 
     def test_each_failpoint_is_in_the_docs(self):
@@ -161,6 +162,14 @@ class FailpointTest(FragileTest):
                 for repair in (1, 2):
                     kept = self.data_dir / f"damaged/{repair}/records.jsonl"
                     self.assertEqual(len(kept.read_text().splitlines()), 2)
+
+    def test_a_repair_of_a_damaged_report_that_dies_is_done_again(self):
+        for failpoint in REPAIR_OF_A_REPORT:
+            with self.subTest(failpoint=failpoint):
+                self.in_a_new_data_dir()
+                self.assertEqual(self.run_batch().returncode, 3)
+                flip_a_byte(self.data_dir / "report.db", 0.5)
+                self.repair_twice(failpoint)
 
     def test_a_redrive_that_dies_is_done_again_and_counts_once(self):
         for failpoint in REDRIVE:

@@ -90,7 +90,7 @@ class FragileTest(MusterTest):
         return done
 
     def check(self, *more, **how):
-        return self.fragile("queue", "check", *more, "--data-dir", self.data_dir, **how)
+        return self.fragile("check", *more, "--data-dir", self.data_dir, **how)
 
     def die_with_everything_in_tables(self):
         """Dies in mid-batch, and again after the replay has moved the logs into tables."""

@@ -7,9 +7,12 @@
 
 #include "muster/report/sqlite/connection.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -131,7 +134,7 @@ absl::Status FailureOf(sqlite3* database, int code) {
   }
   return absl::DataLossError(absl::StrCat(
       "page ", DamagedPageOf(database),
-      " is damaged, its checksum does not match: delete the report, and run each input again"));
+      " is damaged, its checksum does not match: `muster check --repair` mends the report"));
 }
 
 bool IsAbsent(const std::string& path) {
@@ -303,6 +306,36 @@ absl::Status Transaction::Commit() {
   MUSTER_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
   connection_ = nullptr;
   return absl::OkStatus();
+}
+
+namespace {
+
+// A file beside the database, because closing a second descriptor of the database itself would drop
+// the locks that SQLite holds on it.
+std::string LockFileOf(const std::string& database) { return absl::StrCat(database, "-lock"); }
+
+absl::Status TakeLock(const os::FileDescriptor& lock, const std::string& database) {
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+  return base::Busy(absl::StrCat(
+      "report ", database, " is being written by another process: open it read-only, or wait"));
+}
+
+}  // namespace
+
+absl::StatusOr<os::FileDescriptor> LockForWriting(const std::string& database) {
+  const std::string path = LockFileOf(database);
+  os::FileDescriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (lock.get() < 0) return absl::ErrnoToStatus(errno, path);
+  MUSTER_RETURN_IF_ERROR(TakeLock(lock, database));
+  return lock;
+}
+
+absl::Status CheckNobodyWrites(const std::string& database) {
+  const std::string path = LockFileOf(database);
+  const os::FileDescriptor lock(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (lock.get() < 0 && errno == ENOENT) return absl::OkStatus();
+  if (lock.get() < 0) return absl::ErrnoToStatus(errno, path);
+  return TakeLock(lock, database);
 }
 
 }  // namespace muster::report::sqlite

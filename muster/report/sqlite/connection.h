@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/os/file_descriptor.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -131,6 +132,12 @@ class Transaction {
   explicit Transaction(Connection* connection) : connection_(connection) {}
   Connection* connection_;  // nullptr once it has ended
 };
+
+// Locks "<database>-lock" until the descriptor is closed or the process dies: one writer per
+// report. base::Busy: another writer, in this process or another, has it.
+absl::StatusOr<os::FileDescriptor> LockForWriting(const std::string& database);
+// base::Busy while somebody has that lock. Makes no file.
+absl::Status CheckNobodyWrites(const std::string& database);
 
 // The meaning of SQLite's result codes: FULL is ResourceExhausted; BUSY, LOCKED, IOERR and CANTOPEN
 // are Unavailable, CORRUPT and NOTADB are DataLoss; READONLY is FailedPrecondition; RANGE, which

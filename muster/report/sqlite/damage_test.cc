@@ -6,24 +6,32 @@
 #include <fstream>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/os/quarantine.h"
 #include "muster/os/temp_dir.h"
 #include "muster/report/report_store.h"
 #include "muster/report/sqlite/page_sums.h"
+#include "muster/report/sqlite/report_check.h"
 #include "muster/report/sqlite/sqlite_report_store.h"
+#include "tests/fakes/os/collected_findings.h"
 
 namespace muster::report::sqlite {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr int kBatches = 3;
 constexpr int kItems = 40;
@@ -132,12 +140,56 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
 
 class ReportDamageTest : public ::testing::Test {
  protected:
+  // Its findings; notes_, lacking_ and quarantine_ tell the rest.
+  std::vector<std::string> Check(bool repair = false) {
+    os::CollectedFindings findings;
+    os::Quarantine quarantine(dir_.path());
+    ReportCheckOptions options;
+    options.check = {&findings, repair ? &quarantine : nullptr};
+    options.ledger_batches = ledger_;
+    const auto summary = CheckReport(path_, options);
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    if (summary.ok()) lacking_ = summary->lacking;
+    notes_ = findings.notes;
+    if (repair) quarantine_ = quarantine.path();
+    std::vector<std::string> lines;
+    for (const os::Damage& damage : findings.all) {
+      lines.push_back(absl::StrCat(damage.kind, " of ", damage.name, ": ", damage.why));
+    }
+    return lines;
+  }
+
   std::vector<uint64_t> Batches() {
     const auto store = OpenSqliteReport(path_, {.read_only = true}).value();
     std::vector<uint64_t> numbers;
     const std::vector<report::Progress> batches = (*store->Read())->Batches().value();
     for (const report::Progress& batch : batches) numbers.push_back(batch.batch);
     return numbers;
+  }
+
+  // Each line of the report is one of `expected`.
+  void ExpectPartOf(const std::string& expected) {
+    const std::vector<std::string> known = absl::StrSplit(expected, '\n');
+    const std::set<std::string> lines(known.begin(), known.end());
+    for (const uint64_t batch : Batches()) {
+      const auto store = OpenSqliteReport(path_, {.read_only = true}).value();
+      const std::string read = ReadBatch(**store->Read(), batch).value();
+      for (const absl::string_view line : absl::StrSplit(read, '\n')) {
+        EXPECT_TRUE(lines.contains(std::string(line))) << line;
+      }
+    }
+  }
+
+  // Changes a digit of each `text` in the file, but at most `times` of them.
+  void FlipIn(const std::string& text, int times) {
+    std::string bytes = BytesOf(path_);
+    size_t at = bytes.find(text);
+    ASSERT_NE(at, std::string::npos);
+    for (; times > 0 && at != std::string::npos; --times) {
+      bytes[at] ^= 1;
+      at = bytes.find(text, at);
+    }
+    Write(path_, bytes);
   }
 
   // Counters and versions that a backup changes, and that no number depends on.
@@ -148,6 +200,10 @@ class ReportDamageTest : public ::testing::Test {
 
   const os::TempDir dir_;
   const std::string path_ = dir_ / "report.db";
+  const std::vector<KnownBatch>* ledger_ = nullptr;
+  std::vector<std::string> notes_;
+  std::vector<uint64_t> lacking_;
+  std::string quarantine_;
 };
 
 TEST_F(ReportDamageTest, ANumberThatWasChangedIsNeverRead) {
@@ -238,6 +294,55 @@ void MakeOld(const std::string& from, const std::string& path) {
   shell.Do(absl::StrCat("PRAGMA user_version = 1; PRAGMA application_id = ", kApplicationId));
 }
 
+TEST_F(ReportDamageTest, EveryChangedByteIsFoundAndMended) {
+  WriteBatches(path_);
+  const std::string sound = BytesOf(path_);
+  const std::string expected = ReadAll(path_).value();
+  std::mt19937_64 chance(20261124);
+  for (int copy = 0; copy < 40; ++copy) {
+    std::string bytes = sound;
+    const size_t at = chance() % bytes.size();
+    bytes[at] ^= static_cast<char>(1 + chance() % 255);
+    Write(path_, bytes);
+    SCOPED_TRACE(absl::StrCat("byte ", at));
+    const std::vector<std::string> found = Check();
+    if (HarmlessInHeader(at)) continue;
+    ASSERT_THAT(found, Not(IsEmpty()));
+    EXPECT_EQ(Check(/*repair=*/true), found);
+    EXPECT_THAT(Check(), IsEmpty());
+    EXPECT_EQ(BytesOf(quarantine_ + "/report/report.db"), bytes);
+    // What is there is as it was; a batch that could not be saved is counted again as a new one is.
+    ExpectPartOf(expected);
+  }
+}
+
+TEST_F(ReportDamageTest, ARepairKeepsTheBatchesThatAreSound) {
+  WriteBatches(path_);
+  const std::string expected = ReadAll(path_).value();
+  FlipIn("28.200", 1);  // a sum of each batch
+  EXPECT_TRUE(absl::IsDataLoss(ReadAll(path_).status()));
+  const std::vector<std::string> found = Check(/*repair=*/true);
+  EXPECT_THAT(found, ElementsAre(HasSubstr("its checksum does not match"),
+                                 HasSubstr("is damaged, its checksum does not match")));
+  EXPECT_THAT(Batches(), SizeIs(kBatches - 1));
+  ExpectPartOf(expected);
+  // The lost one is counted again.
+  WriteBatches(path_);
+  EXPECT_THAT(Batches(), SizeIs(kBatches));
+  EXPECT_THAT(Check(), IsEmpty());
+}
+
+TEST_F(ReportDamageTest, ABatchThatTheLedgerDoesNotKnowIsTakenAway) {
+  WriteBatches(path_);
+  const std::vector<KnownBatch> ledger = {{1, kItems, true}, {3, kItems + 1, true}, {4, 1, false}};
+  ledger_ = &ledger;
+  EXPECT_THAT(Check(), ElementsAre("batch of batch 2: the ledger does not know it",
+                                   HasSubstr("it has 40 of the 41 items")));
+  EXPECT_THAT(Check(/*repair=*/true), SizeIs(2));
+  EXPECT_THAT(Batches(), ElementsAre(1, 3));
+  EXPECT_THAT(lacking_, ElementsAre(3));
+}
+
 TEST_F(ReportDamageTest, ALogWithDamageBeforeItsLastCommitIsNotReadAsAShorterOne) {
   const os::TempDir other;
   const std::string live = other / "report.db";
@@ -251,11 +356,16 @@ TEST_F(ReportDamageTest, ALogWithDamageBeforeItsLastCommitIsNotReadAsAShorterOne
     Write(path_ + "-wal", BytesOf(live + "-wal"));
   }
   const std::string log = BytesOf(path_ + "-wal");
+  EXPECT_THAT(Check(), IsEmpty());
   std::string damaged = log;
   damaged[log.size() / 3] ^= 1;
   Write(path_ + "-wal", damaged);
   EXPECT_TRUE(absl::IsDataLoss(OpenSqliteReport(path_).status()));
   EXPECT_TRUE(absl::IsDataLoss(OpenSqliteReport(path_, {.read_only = true}).status()));
+  EXPECT_THAT(Check(/*repair=*/true), Contains(HasSubstr("commits follow a record")));
+  EXPECT_EQ(BytesOf(quarantine_ + "/report/report.db-wal"), damaged);
+  EXPECT_TRUE(OpenSqliteReport(path_).ok());
+  EXPECT_THAT(Check(), IsEmpty());
 }
 
 TEST_F(ReportDamageTest, ALogThatWasCutShortIsWhatACrashLeaves) {
@@ -301,16 +411,34 @@ TEST_F(ReportDamageTest, AShellThatMovesTheLogIntoTheFileLeavesItReadable) {
   EXPECT_THAT(Shell(path_).Do("SELECT job FROM muster_batch"), ElementsAre("retail"));
   EXPECT_EQ(BytesOf(path_ + "-wal"), "");
   EXPECT_THAT(Batches(), ElementsAre(1));
+  EXPECT_THAT(Check(), IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("another program wrote")));
+  EXPECT_THAT(Check(/*repair=*/true), IsEmpty());
+  EXPECT_THAT(Batches(), ElementsAre(1));
+  Check();
+  EXPECT_THAT(notes_, IsEmpty());
 }
 
-TEST_F(ReportDamageTest, AReportOfAnOlderMusterIsReadAndWritten) {
+TEST_F(ReportDamageTest, AReportOfAnOlderMusterIsReadAndWrittenAndGetsSums) {
   const std::string made = dir_ / "new.db";
   WriteBatches(made);
   MakeOld(made, path_);
   EXPECT_EQ(ReadAll(path_).value(), ReadAll(made).value());
   WriteBatches(path_);
+  EXPECT_THAT(Check(), IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("an older muster made it")));
   EXPECT_FALSE(HasPageSums(BytesOf(path_)));
-  EXPECT_EQ(ReadAll(path_).value().substr(0, 9), "3 batches");
+  // What its receipts prove is checked without sums, too.
+  const std::string sound = BytesOf(path_);
+  FlipIn("28.200", 100);
+  EXPECT_THAT(Check(), SizeIs(kBatches));
+  Write(path_, sound);
+  const std::string expected = ReadAll(path_).value();
+  EXPECT_THAT(Check(/*repair=*/true), IsEmpty());
+  EXPECT_TRUE(HasPageSums(BytesOf(path_)));
+  EXPECT_EQ(ReadAll(path_).value(), expected);
+  EXPECT_THAT(Check(), IsEmpty());
+  EXPECT_THAT(notes_, IsEmpty());
 }
 
 }  // namespace

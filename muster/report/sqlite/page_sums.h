@@ -12,7 +12,7 @@
 // each page that is read. Above it the last 8 bytes are zero, and so they are in the write-ahead
 // log, which has checksums of its own. A program without the VFS that moves the log into the file,
 // as the sqlite3 shell does after a crash, leaves zeros, which stand for "no checksum": such a page
-// is read as it is, until its next change gives it one.
+// is read as it is, until `muster check --repair` or the next change gives it one.
 //
 // A program without the VFS must not change pages: it would leave a checksum that is not theirs.
 // The file's write version (byte 18) is 3, which tells every SQLite to read the file and not to

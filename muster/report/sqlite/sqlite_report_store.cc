@@ -1,10 +1,7 @@
 #include "muster/report/sqlite/sqlite_report_store.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -26,19 +23,6 @@ namespace muster::report::sqlite {
 
 namespace {
 
-// Locks "<database>-lock" until the descriptor is closed or the process dies: one writer per
-// report. A file beside the database, because closing a second descriptor of the database itself
-// would drop the locks that SQLite holds on it. base::Busy: another writer, in this process or
-// another, has it.
-absl::StatusOr<os::FileDescriptor> LockForWriting(const std::string& database) {
-  const std::string path = absl::StrCat(database, "-lock");
-  os::FileDescriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (lock.get() < 0) return absl::ErrnoToStatus(errno, path);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
-  return base::Busy(absl::StrCat(
-      "report ", database, " is being written by another process: open it read-only, or wait"));
-}
-
 constexpr char kBegin[] = "BEGIN IMMEDIATE";  // a writer that may write from the start
 
 // FULL syncs the log at each commit: what was answered OK survives a power cut. 16 MiB of cache
@@ -52,7 +36,8 @@ absl::Status CheckLog(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(const int64_t lost, CommitsBehindDamage(path + "-wal"));
   if (lost == 0) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("its write-ahead log is damaged, with ", lost, " commits behind the damage"));
+      absl::StrCat("its write-ahead log is damaged, with ", lost,
+                   " commits behind the damage: `muster check --repair` mends the report"));
 }
 
 using FileId = std::pair<dev_t, ino_t>;
