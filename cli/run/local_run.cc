@@ -4,6 +4,7 @@
 #include <future>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -174,9 +175,25 @@ absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_to
   submit.allow_new_revision = !chosen;
   submit.always_new = request_.always_new;
   submit.trace = request_.trace;
+  const bool is_new = absl::IsNotFound(ledger_->FindByRequestId(submit.request_id).status());
+  if (is_new && !submit.always_new) MUSTER_RETURN_IF_ERROR(CheckReportIsKnown());
   initiator::batch::BatchOpener opener(request_.job, source_.get(), ledger_.get(),
                                        batch_numbers_.get(), clock_);
   return opener.Open(submit, stop);
+}
+
+absl::Status LocalRun::CheckReportIsKnown() {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<report::Progress> batches, reader->Batches());
+  for (const report::Progress& batch : batches) {
+    if (batch.job != request_.job->name) continue;
+    if (!absl::IsNotFound(ledger_->Get(batch.batch).status())) continue;
+    return absl::DataLossError(absl::StrCat(
+        "the report holds batch ", batch.batch, " of job '", batch.job,
+        "', and the ledger does not know it: a new batch could count its input twice. `muster "
+        "check --repair` takes the batch out of the report; --new begins another one beside it"));
+  }
+  return absl::OkStatus();
 }
 
 initiator::batch::EngineDependencies LocalRun::EngineDependencies() {

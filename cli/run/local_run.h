@@ -93,6 +93,9 @@ class LocalRun {
   absl::Status CreateRoles();
   controller::Events ControllerEvents();
   absl::StatusOr<initiator::batch::Submission> Submit(const std::stop_token& stop);
+  // DataLoss when the report holds a batch of the job that the ledger does not know: it may be one
+  // of this input, which would be counted twice.
+  absl::Status CheckReportIsKnown();
   // Reopens a batch that is complete in the ledger if the report lacks some of its items.
   absl::Status ReopenIfReportIncomplete();
   initiator::batch::EngineDependencies EngineDependencies();

@@ -208,6 +208,18 @@ class CheckTest(FragileTest):
                 self.assertEqual(self.check().returncode, 6)
                 self.assert_mended()
 
+    def test_no_batch_begins_beside_one_that_only_the_report_knows(self):
+        self.assertEqual(self.run_batch().returncode, 3)
+        shutil.rmtree(self.data_dir / "ledger")
+        refused = self.run_batch()
+        self.assertEqual(refused.returncode, 6, refused.stdout)
+        self.assertIn("the report holds batch 1 of job 'fragile'", refused.stderr)
+        self.assertIn("the ledger does not know it", self.damages()[0]["why"])
+        self.repair()
+        done = self.run_batch()
+        self.assert_exact(done, 3, [GIVEN_UP])
+        self.assertEqual(self.reported_batches(), [json.loads(done.stdout)["batch"]])
+
     def test_a_job_may_be_called_as_a_queue_is(self):
         self.job = self.write("job.yaml", JOB.replace("name: fragile", "name: check-out-retail"))
         self.die_in_mid_batch()
