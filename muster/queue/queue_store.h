@@ -80,6 +80,9 @@ struct PutResult {
   absl::Time expiration_time;  // absl::InfiniteFuture() when it never expires
   absl::Time next_visible_time;
   bool duplicate = false;
+  // The message's place in the order of puts, within one incarnation of the queue (QueueExtent);
+  // that of the first message for a duplicate.
+  uint64_t position = 0;
 };
 
 // A message as Receive and Peek show it.
@@ -159,6 +162,21 @@ struct QueueStats {
   int64_t stale_receipts = 0;  // Update, Delete, DeadLetter refused because the lease was lost
 
   int64_t stored() const { return ready + in_flight + delayed; }
+};
+
+// What a queue still holds, by the positions of its puts. Who has noted the incarnation and the
+// highest position of some puts can tell without a look at messages that none of theirs is left:
+// the incarnation is another one, or `oldest` lies beyond that position.
+struct QueueExtent {
+  // Opaque. Another one once the queue was deleted and made again, or its store was lost: positions
+  // of two incarnations cannot be compared.
+  std::string incarnation;
+  // No message below this position is ready, in flight or delayed; none of them comes back, except
+  // by a redrive. Equal to `next` when the queue holds no message.
+  uint64_t oldest = 0;
+  // Later puts get at least this position. Below a position that was given before: the store was
+  // set back, and has lost the messages in between.
+  uint64_t next = 0;
 };
 
 struct QueueInfo {
@@ -275,6 +293,9 @@ class QueueStore {
   virtual absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) = 0;
 
   virtual absl::StatusOr<QueueStats> Stats(const QueueId& queue) = 0;
+
+  // Takes every put into account that has returned before the call.
+  virtual absl::StatusOr<QueueExtent> Extent(const QueueId& queue) = 0;
 };
 
 // The lease duration of a queue, as its metadata sets it. Engines without per_receive_visibility

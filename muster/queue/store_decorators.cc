@@ -141,6 +141,12 @@ absl::StatusOr<QueueStats> InterceptedStore::Stats(const QueueId& queue) {
       [](const auto& stats) { return stats->ready > 0; });
 }
 
+absl::StatusOr<QueueExtent> InterceptedStore::Extent(const QueueId& queue) {
+  return Intercept(
+      Verb::kStats, queue, [&] { return behind_->Extent(queue); },
+      [](const auto& extent) { return extent->oldest < extent->next; });
+}
+
 ThrottledStore::ThrottledStore(QueueStore* behind, double per_second, base::Clock* clock)
     : InterceptedStore(behind), per_second_(per_second), clock_(clock) {
   MUSTER_CHECK(per_second > 0, "per_second ", per_second);

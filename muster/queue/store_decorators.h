@@ -28,7 +28,7 @@ enum class Verb {
   kClear,
   kDeadLetter,
   kPoison,  // list, redrive, purge
-  kStats,
+  kStats,   // and the extent
 };
 
 // "put", "receive" …
@@ -67,6 +67,7 @@ class InterceptedStore : public QueueStore {
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
   absl::StatusOr<QueueStats> Stats(const QueueId& queue) override;
+  absl::StatusOr<QueueExtent> Extent(const QueueId& queue) override;
 
  protected:
   // If Before returns an error, the caller gets that error and the call is not made. For

@@ -90,6 +90,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
   absl::StatusOr<queue::QueueStats> Stats(const QueueId& queue) override;
+  absl::StatusOr<queue::QueueExtent> Extent(const QueueId& queue) override;
 
  private:
   absl::Status CheckBodies(absl::Span<const queue::NewMessage> messages) const;
@@ -201,6 +202,10 @@ absl::StatusOr<int64_t> JetStreamQueueStore::Redrive(const QueueId& queue,
   if (message_ids.empty()) {
     MUSTER_ASSIGN_OR_RETURN(sequences, poison_.Sequences(queue));
     const auto wanted = static_cast<size_t>(std::max<int64_t>(0, max_messages));
+absl::StatusOr<queue::QueueExtent> JetStreamQueueStore::Extent(const QueueId& queue) {
+  return On(queue, [&](StreamQueue& on) { return on.Extent(); });
+}
+
     sequences.resize(std::min(sequences.size(), wanted));
   }
   return poison_.Redrive(queue, sequences);

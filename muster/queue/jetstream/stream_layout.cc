@@ -85,6 +85,10 @@ std::optional<uint64_t> SequenceOf(const queue::QueueId& queue, absl::string_vie
     return std::nullopt;
   }
   const uint64_t sequence = high << 48 | low;
+std::string IncarnationOf(const nats::StreamState& stream) {
+  return absl::StrCat(absl::Hex(absl::ToUnixNanos(stream.created)));
+}
+
   return MessageIdOf(queue, sequence) == message_id ? std::optional<uint64_t>(sequence)
                                                     : std::nullopt;
 }

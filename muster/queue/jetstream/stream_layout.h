@@ -26,6 +26,7 @@
 #include "nlohmann/json_fwd.hpp"
 
 namespace muster::queue::jetstream {
+#include "muster/nats/jetstream.h"
 
 inline constexpr char kConsumer[] = "workers";
 inline constexpr char kAttemptsStream[] = "MUSTER-ATTEMPTS";
@@ -63,6 +64,10 @@ struct Settings {
   absl::Duration lease = absl::Seconds(30);
   absl::Duration dedup_window = queue::kDedupWindow;
 };
+// Names one life of a stream: of two streams made one after the other under one name, each has its
+// own. The server keeps it over restarts.
+std::string IncarnationOf(const nats::StreamState& stream);
+
 
 nlohmann::json StreamSettings(const queue::QueueId& queue, const Settings& settings);
 nlohmann::json ConsumerSettings(absl::Duration lease);

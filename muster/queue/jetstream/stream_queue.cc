@@ -153,6 +153,7 @@ absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
       if (!ack.ok()) return PutFailed(results.empty(), ack.status());
       queue::PutResult& result = results.emplace_back();
       result.message_id = MessageIdOf(id_, ack->sequence);
+      result.position = ack->sequence;
       result.duplicate = ack->duplicate;
       if (!ack->duplicate) result.receipt = ReceiptOfPut(id_, ack->sequence);
       result.insertion_time = result.next_visible_time = now;
@@ -378,3 +379,19 @@ absl::StatusOr<queue::QueueStats> StreamQueue::Stats() {
 }
 
 }  // namespace muster::queue::jetstream
+// The consumer counts as well as the stream: after its death, a server may have settled messages
+// back in the stream, which it never delivers (QueueStatsReader).
+absl::StatusOr<queue::QueueExtent> StreamQueue::Extent() {
+  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState stream, jetstream_->GetStream(StreamOf(id_)));
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
+  queue::QueueExtent extent;
+  extent.incarnation = IncarnationOf(stream);
+  extent.next = stream.last_sequence + 1;
+  extent.oldest = extent.next;
+  if (stream.messages > 0) {
+    extent.oldest =
+        std::min(extent.next, std::max(stream.first_sequence, consumer.settled_sequence + 1));
+  }
+  return extent;
+}
+

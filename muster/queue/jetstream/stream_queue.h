@@ -124,6 +124,7 @@ class StreamQueue {
   absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       absl::Span<const queue::DeadLetterRequest> requests);
   absl::StatusOr<queue::QueueStats> Stats();
+  absl::StatusOr<queue::QueueExtent> Extent();
 
   // Notes the lease duration that the consumer has now. It applies to held leases, too.
   void FollowLease(absl::Duration lease);

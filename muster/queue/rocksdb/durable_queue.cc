@@ -261,6 +261,20 @@ absl::StatusOr<queue::QueueStats> DurableQueue::Stats() {
   return stats;
 }
 
+// A queue's number is never used twice, and two stores differ in their salt. A message that is
+// being put may not be in the index yet; its put has not returned.
+absl::StatusOr<queue::QueueExtent> DurableQueue::Extent() {
+  CatchUp();
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  queue::QueueExtent extent;
+  extent.incarnation =
+      absl::StrCat(absl::Hex(storage_->salt(), absl::kZeroPad16), ".", absl::Hex(number_));
+  extent.next = counters_.next_seq;
+  extent.oldest = index_.FirstSequence().value_or(extent.next);
+  return extent;
+}
+
 absl::Status DurableQueue::CheckAliveLocked() const {
   if (!deleted_) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("queue '", id_.ToString(), "' was deleted"));

@@ -192,6 +192,7 @@ class DurableQueue {
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<int64_t> PurgePoison() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<queue::QueueStats> Stats() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<queue::QueueExtent> Extent() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // A message that this call has checked out.

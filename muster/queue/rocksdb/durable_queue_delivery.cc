@@ -141,6 +141,7 @@ std::vector<queue::PutResult> DurableQueue::PublishPut(const std::vector<Planned
   for (size_t i = 0; i < plan.size(); ++i) {
     results[i].message_id = MessageId(plan[i].seq);
     results[i].duplicate = plan[i].duplicate;
+    results[i].position = plan[i].seq;
     if (plan[i].duplicate) continue;
     const MessageState& state = plan[i].state;
     results[i].receipt = EncodeReceipt(salt, {plan[i].seq, state.lease});

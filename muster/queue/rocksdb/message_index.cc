@@ -113,6 +113,11 @@ int64_t MessageIndex::OldestInsertion(int64_t now_us) const {
   return messages_.empty() ? now_us : messages_.begin()->second.insertion_us;
 }
 
+std::optional<uint64_t> MessageIndex::FirstSequence() const {
+  if (messages_.empty()) return std::nullopt;
+  return messages_.begin()->first;
+}
+
 void MessageIndex::Link(uint64_t seq, MessageState* state, int64_t now_us) {
   const bool ready = state->visible_us <= now_us;
   state->place = ready ? kReady : state->has(kHeld) ? kHeldPlace : kDelayedPlace;

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,8 @@ class MessageIndex {
   Counts CountsAt(int64_t now_us);
   // Insertion time of the oldest message; `now_us` when there is none.
   int64_t OldestInsertion(int64_t now_us) const;
+  // The lowest sequence, also of a message that is out; nullopt when there is no message.
+  std::optional<uint64_t> FirstSequence() const;
 
  private:
   using Messages = absl::btree_map<uint64_t, MessageState>;

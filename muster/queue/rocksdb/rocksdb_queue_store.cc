@@ -352,4 +352,9 @@ absl::StatusOr<queue::QueueStats> RocksDbQueueStore::Stats(const queue::QueueId&
   return queue->Stats();
 }
 
+absl::StatusOr<queue::QueueExtent> RocksDbQueueStore::Extent(const queue::QueueId& id) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->Extent();
+}
+
 }  // namespace muster::queue::rocksdb

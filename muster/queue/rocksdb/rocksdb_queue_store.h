@@ -87,6 +87,7 @@ class RocksDbQueueStore final : public queue::QueueStore {
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) override;
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& id) override;
+  absl::StatusOr<queue::QueueExtent> Extent(const queue::QueueId& id) override;
 
  private:
   using Name = std::pair<std::string, std::string>;  // account, name

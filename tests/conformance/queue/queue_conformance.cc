@@ -109,4 +109,6 @@ std::vector<std::string> QueueConformanceTest::PoisonBodies() {
 
 QueueStats QueueConformanceTest::Stats() { return Expect(store_->Stats(queue_)); }
 
+QueueExtent QueueConformanceTest::Extent() { return Expect(store_->Extent(queue_)); }
+
 }  // namespace muster::queue::conformance

@@ -74,6 +74,7 @@ class QueueConformanceTest : public ::testing::TestWithParam<EngineFactory> {
   absl::Status DeadLetter(const Receipt& receipt, const std::string& reason);
   std::vector<std::string> PoisonBodies();
   QueueStats Stats();
+  QueueExtent Extent();
 
   static constexpr absl::Duration kVisibility = absl::Seconds(30);
   const QueueId queue_{"acme", "work"};

@@ -94,6 +94,48 @@ TEST_P(QueueConformanceTest, KeepsTotalsOverARestart) {
   EXPECT_EQ(after.ready, before.ready);
 }
 
+TEST_P(QueueConformanceTest, ItsExtentBeginsAtTheOldestMessageThatIsNotSettled) {
+  EXPECT_EQ(Extent().oldest, Extent().next);
+  const std::vector<PutResult> puts = PutAll(std::vector<NewMessage>(3));
+  ASSERT_EQ(puts.size(), 3u);
+  EXPECT_LT(puts[0].position, puts[1].position);
+  EXPECT_LT(puts[1].position, puts[2].position);
+  EXPECT_GT(Extent().next, puts[2].position);
+  const std::vector<Message> held = Receive(3);
+  ASSERT_EQ(held.size(), 3u);
+  ASSERT_TRUE(Delete(held[1].receipt).ok());
+  EXPECT_LE(Extent().oldest, puts[0].position) << "a lease holds it";
+  ASSERT_TRUE(Release(held[0].receipt, absl::Hours(1)).ok());
+  ASSERT_TRUE(DeadLetter(held[2].receipt, "poison").ok());
+  EXPECT_LE(Extent().oldest, puts[0].position) << "a delayed message holds it";
+  Restart();
+  EXPECT_LE(Extent().oldest, puts[0].position);
+  ASSERT_TRUE(store_->Clear(queue_).ok());
+  EXPECT_GT(Extent().oldest, puts[2].position) << "poison does not hold it";
+  EXPECT_EQ(Extent().oldest, Extent().next);
+}
+
+TEST_P(QueueConformanceTest, AnswersARepeatedPutWithThePositionOfTheFirst) {
+  if (!traits().dedup) GTEST_SKIP();
+  const NewMessage message{.body = "a", .dedup_id = "id"};
+  const PutResult first = Put(message);
+  Put("b");
+  EXPECT_EQ(Put(message).position, first.position);
+}
+
+TEST_P(QueueConformanceTest, KeepsItsIncarnationUntilItIsMadeAnew) {
+  const std::string before = Extent().incarnation;
+  Put("a");
+  ASSERT_TRUE(store_->Clear(queue_).ok());
+  ASSERT_TRUE(store_->SetMetadata(queue_, {{"k", "v"}}).ok());
+  Restart();
+  EXPECT_EQ(Extent().incarnation, before);
+  ASSERT_TRUE(store_->DeleteQueue(queue_).ok());
+  EXPECT_TRUE(absl::IsNotFound(store_->Extent(queue_).status()));
+  ASSERT_TRUE(store_->CreateQueue(queue_, {}).ok());
+  EXPECT_NE(Extent().incarnation, before);
+}
+
 TEST_P(QueueConformanceTest, NeverGivesAMessageIdTwice) {
   std::set<std::string> ids;
   for (int round = 0; round < 3; ++round) {

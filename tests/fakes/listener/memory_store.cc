@@ -297,6 +297,8 @@ absl::StatusOr<queue::QueueStats> MemoryStore::Stats(const queue::QueueId& id) {
   return stats;
 }
 
+absl::StatusOr<queue::QueueExtent> MemoryStore::Extent(const queue::QueueId&) { return Unneeded(); }
+
 absl::Status MemoryStore::CreateQueue(const queue::QueueId&, const queue::Metadata&) {
   return Unneeded();
 }

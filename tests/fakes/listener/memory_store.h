@@ -87,6 +87,7 @@ class MemoryStore final : public queue::QueueStore {
                                   int64_t) override;
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId&) override;
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& queue) override;
+  absl::StatusOr<queue::QueueExtent> Extent(const queue::QueueId& queue) override;
 
  private:
   struct Record {
