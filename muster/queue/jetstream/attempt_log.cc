@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
@@ -17,16 +18,31 @@ namespace {
 // At most this many records are lost on a stream that is gone.
 constexpr uint64_t kAskEvery = 64;
 
+constexpr absl::string_view kStoredPrefix = "stored:";
+
+// The slot, or the line of a page, may be of another message by now, or from an earlier life of the
+// stream.
+bool IsOf(const AttemptRecord& record, const MessageKey& message) {
+  return record.sequence == message.sequence &&
+         (record.stored_ns == 0 || record.stored_ns == message.stored_ns);
+}
+
 }  // namespace
 
 std::string Encode(const AttemptRecord& record) {
-  return absl::StrCat(record.sequence, " ", record.deliveries, " ", record.attempts, " ",
-                      record.ended ? "ended" : "began", record.suspect ? " suspect" : "");
+  return absl::StrCat(
+      record.sequence, " ", record.deliveries, " ", record.attempts, " ",
+      record.ended ? "ended" : "began", record.suspect ? " suspect" : "",
+      record.stored_ns == 0 ? "" : absl::StrCat(" ", kStoredPrefix, absl::Hex(record.stored_ns)));
 }
 
 std::optional<AttemptRecord> DecodeAttemptRecord(absl::string_view text) {
-  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+  std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
   AttemptRecord record;
+  if (absl::ConsumePrefix(&words.back(), kStoredPrefix)) {
+    if (!absl::SimpleHexAtoi(words.back(), &record.stored_ns)) return std::nullopt;
+    words.pop_back();
+  }
   if (words.size() < 4 || words.size() > 5 || !absl::SimpleAtoi(words[0], &record.sequence) ||
       !absl::SimpleAtoi(words[1], &record.deliveries) ||
       !absl::SimpleAtoi(words[2], &record.attempts)) {
@@ -84,18 +100,18 @@ absl::Status AttemptLog::Ask(const nats::Outgoing& message) {
 }
 
 absl::StatusOr<std::vector<std::optional<AttemptRecord>>> AttemptLog::Find(
-    const queue::QueueId& queue, absl::Span<const uint64_t> sequences) {
+    const queue::QueueId& queue, absl::Span<const MessageKey> messages) {
   std::vector<std::optional<AttemptRecord>> found;
   std::map<uint64_t, Notes> pages;
-  for (const uint64_t sequence : sequences) {
-    MUSTER_ASSIGN_OR_RETURN(std::optional<AttemptRecord> record, FindAlone(queue, sequence));
+  for (const MessageKey& message : messages) {
+    MUSTER_ASSIGN_OR_RETURN(std::optional<AttemptRecord> record, FindAlone(queue, message));
     if (!record.has_value()) {
-      const auto [page, is_new] = pages.try_emplace(PageOf(sequence));
+      const auto [page, is_new] = pages.try_emplace(PageOf(message.sequence));
       if (is_new) {
-        MUSTER_ASSIGN_OR_RETURN(page->second, ReadPage(queue, sequence));
+        MUSTER_ASSIGN_OR_RETURN(page->second, ReadPage(queue, message.sequence));
       }
       for (const AttemptRecord& other : page->second) {
-        if (other.sequence == sequence) record = other;
+        if (IsOf(other, message)) record = other;
       }
     }
     found.push_back(record);
@@ -104,13 +120,13 @@ absl::StatusOr<std::vector<std::optional<AttemptRecord>>> AttemptLog::Find(
 }
 
 absl::StatusOr<std::optional<AttemptRecord>> AttemptLog::FindAlone(const queue::QueueId& queue,
-                                                                   uint64_t sequence) {
-  const auto message = jetstream_->LastMessage(kAttemptsStream, AttemptSubjectOf(queue, sequence));
-  if (absl::IsNotFound(message.status())) return std::nullopt;
-  MUSTER_RETURN_IF_ERROR(message.status());
-  std::optional<AttemptRecord> record = DecodeAttemptRecord(message->data);
-  if (record.has_value() && record->sequence != sequence)
-    record.reset();  // another message uses the slot by now
+                                                                   const MessageKey& message) {
+  const auto note =
+      jetstream_->LastMessage(kAttemptsStream, AttemptSubjectOf(queue, message.sequence));
+  if (absl::IsNotFound(note.status())) return std::nullopt;
+  MUSTER_RETURN_IF_ERROR(note.status());
+  std::optional<AttemptRecord> record = DecodeAttemptRecord(note->data);
+  if (record.has_value() && !IsOf(*record, message)) record.reset();
   return record;
 }
 

@@ -37,6 +37,9 @@ struct AttemptRecord {
   int attempts = 0;       // charged so far
   bool ended = false;     // the holder gave the message up in order; false: the attempt began
   bool suspect = false;   // with ended: an earlier holder died at work, no attempt began since
+  int64_t stored_ns = 0;  // as in MessageKey; a record without it is of any message of the sequence
+
+  MessageKey key() const { return {sequence, stored_ns}; }
 };
 
 std::string Encode(const AttemptRecord& record);
@@ -58,9 +61,10 @@ class AttemptLog {
   absl::Status Write(const queue::QueueId& queue, const AttemptRecord& record);
   // Like Write, for first attempts that begin together. On error some may be noted.
   absl::Status WriteTogether(const queue::QueueId& queue, absl::Span<const AttemptRecord> records);
-  // Returns one result per sequence: its record, if there is one.
+  // Returns one result per message: its record, if there is one. Records of a message that had the
+  // sequence in an earlier life of the stream are none.
   absl::StatusOr<std::vector<std::optional<AttemptRecord>>> Find(
-      const queue::QueueId& queue, absl::Span<const uint64_t> sequences);
+      const queue::QueueId& queue, absl::Span<const MessageKey> messages);
   absl::Status Forget(const queue::QueueId& queue);
 
  private:
@@ -69,7 +73,7 @@ class AttemptLog {
   absl::Status Tell(const nats::Outgoing& message, size_t records);
   absl::Status Ask(const nats::Outgoing& message);
   absl::StatusOr<std::optional<AttemptRecord>> FindAlone(const queue::QueueId& queue,
-                                                         uint64_t sequence);
+                                                         const MessageKey& message);
   // Returns all records in the page of `sequence`, oldest first.
   absl::StatusOr<Notes> ReadPage(const queue::QueueId& queue, uint64_t sequence);
 

@@ -25,13 +25,19 @@ TEST(AttemptNoteTest, IsReadAsItWasWritten) {
 TEST(AttemptNoteTest, KeepsItsForm) {
   EXPECT_EQ(Encode({17, 3, 2, false, false}), "17 3 2 began");
   EXPECT_EQ(Encode({17, 3, 2, true, true}), "17 3 2 ended suspect");
+  EXPECT_EQ(Encode({17, 3, 2, false, false, 0x1234}), "17 3 2 began stored:1234");
+  EXPECT_EQ(Encode({17, 3, 2, true, true, 0x1234}), "17 3 2 ended suspect stored:1234");
+  EXPECT_EQ(DecodeAttemptRecord("17 3 2 ended suspect stored:1234")->key(),
+            (MessageKey{17, 0x1234}));
+  EXPECT_EQ(DecodeAttemptRecord("17 3 2 began")->key(), (MessageKey{17, 0})) << "an older note";
   EXPECT_EQ(DecodeAttemptRecord("17 3 2 began")->attempts, 2);
   EXPECT_TRUE(DecodeAttemptRecord("17 3 2 ended suspect")->suspect);
 }
 
 TEST(AttemptNoteTest, IsNoOtherText) {
   for (const char* text : {"", "17 3 2", "17 3 2 maybe", "17 3 2 began well", "x 3 2 began",
-                           "17 3 2 began suspect more", "17 -  2 ended"}) {
+                           "17 3 2 began suspect more", "17 -  2 ended",
+                           "17 3 2 began stored:", "17 3 2 began stored:x", "stored:1"}) {
     EXPECT_FALSE(DecodeAttemptRecord(text).has_value()) << text;
   }
 }

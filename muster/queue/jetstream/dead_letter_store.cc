@@ -1,6 +1,8 @@
 #include "muster/queue/jetstream/dead_letter_store.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -60,10 +62,48 @@ void DecodeCause(const std::string& header, queue::PoisonMessage* message) {
   message->insertion_time = absl::FromUnixNanos(number("insertion_ns"));
 }
 
-queue::PoisonMessage Show(const queue::QueueId& queue, uint64_t sequence,
-                          const nats::StoredMessage& stored) {
+// In an id, the bits above those of the sequence: 0 for the newest message of a sequence. They
+// differ nearly always between messages that were stored at different times.
+constexpr int kSequenceBits = 48;
+constexpr uint64_t kMaxMark = 0xfff;
+
+uint64_t MarkOf(const MessageKey& key) {
+  return 1 + static_cast<uint64_t>(key.stored_ns / 1000) % kMaxMark;
+}
+
+// The id of keys[place]; `keys` are all, in order.
+std::string IdOf(const queue::QueueId& queue, absl::Span<const MessageKey> keys, size_t place) {
+  const MessageKey& key = keys[place];
+  const bool newest = place + 1 == keys.size() || keys[place + 1].sequence != key.sequence;
+  return MessageIdOf(queue, newest ? key.sequence : key.sequence | MarkOf(key) << kSequenceBits);
+}
+
+// The place of the message with this number in its id; if it is gone, that of the one behind it.
+size_t PlaceOf(absl::Span<const MessageKey> keys, uint64_t number) {
+  const uint64_t sequence = number & ((uint64_t{1} << kSequenceBits) - 1);
+  const uint64_t mark = number >> kSequenceBits;
+  const auto begin = std::lower_bound(keys.begin(), keys.end(), MessageKey{sequence, 0});
+  const auto end = std::lower_bound(begin, keys.end(), MessageKey{sequence + 1, 0});
+  if (begin == end) return begin - keys.begin();
+  if (mark == 0) return end - 1 - keys.begin();
+  const auto found =
+      std::find_if(begin, end, [&](const MessageKey& key) { return MarkOf(key) == mark; });
+  return found - keys.begin();
+}
+
+// The message of this id; nullopt: it is not among `keys`.
+std::optional<MessageKey> FindId(const queue::QueueId& queue, absl::Span<const MessageKey> keys,
+                                 absl::string_view id) {
+  const std::optional<uint64_t> number = SequenceOf(queue, id);
+  if (!number.has_value()) return std::nullopt;
+  const size_t place = PlaceOf(keys, *number);
+  if (place == keys.size() || IdOf(queue, keys, place) != id) return std::nullopt;
+  return keys[place];
+}
+
+queue::PoisonMessage Show(std::string id, const nats::StoredMessage& stored) {
   queue::PoisonMessage message;
-  message.message_id = MessageIdOf(queue, sequence);
+  message.message_id = std::move(id);
   message.body = stored.data;
   message.insertion_time = message.cause.time = stored.time;
   for (const nats::Header& header : stored.headers) {
@@ -83,56 +123,74 @@ absl::StatusOr<int64_t> Redriven(int64_t count, const absl::Status& failure) {
 absl::Status DeadLetterStore::Add(const queue::QueueId& queue, const nats::StoredMessage& message,
                                   const queue::Cause& cause) {
   return jetstream_
-      ->Publish({.subject = PoisonSubjectOf(queue, absl::StrCat(message.sequence)),
+      ->Publish({.subject = PoisonSubjectOf(queue, KeyOf(message.sequence, message.time)),
                  .headers = {{kCauseHeader, EncodeCause(cause, message.time)}},
                  .data = message.data})
       .status();
 }
 
-absl::StatusOr<std::vector<uint64_t>> DeadLetterStore::Sequences(const queue::QueueId& queue) {
+absl::StatusOr<std::vector<MessageKey>> DeadLetterStore::Keys(const queue::QueueId& queue) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> subjects,
-                          jetstream_->Subjects(AsideStreamOf(queue), PoisonSubjectOf(queue, "*")));
-  std::vector<uint64_t> sequences;
+                          jetstream_->Subjects(AsideStreamOf(queue), PoisonSubjectsOf(queue)));
+  std::vector<MessageKey> keys;
   for (const std::string& subject : subjects) {
-    uint64_t sequence = 0;
-    if (absl::SimpleAtoi(subject.substr(subject.rfind('.') + 1), &sequence)) {
-      sequences.push_back(sequence);
-    }
+    if (const auto key = PoisonKeyOf(subject); key.has_value()) keys.push_back(*key);
   }
-  std::sort(sequences.begin(), sequences.end());
-  return sequences;
+  std::sort(keys.begin(), keys.end());
+  return keys;
 }
 
 absl::StatusOr<std::vector<queue::PoisonMessage>> DeadLetterStore::List(const queue::QueueId& queue,
-                                                                        uint64_t after,
+                                                                        absl::string_view after,
                                                                         int max_messages) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Sequences(queue));
+  const std::optional<uint64_t> number = after.empty() ? 0 : SequenceOf(queue, after);
+  if (!number.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", after, "' is no message of queue '", queue.ToString(), "'"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<MessageKey> all, Keys(queue));
+  size_t place = after.empty() ? 0 : PlaceOf(all, *number);
+  if (place < all.size() && IdOf(queue, all, place) == after) ++place;
   std::vector<queue::PoisonMessage> page;
-  for (auto sequence = std::upper_bound(all.begin(), all.end(), after);
-       sequence != all.end() && page.size() < static_cast<size_t>(max_messages); ++sequence) {
-    const auto stored = jetstream_->LastMessage(AsideStreamOf(queue),
-                                                PoisonSubjectOf(queue, absl::StrCat(*sequence)));
+  for (; place < all.size() && page.size() < static_cast<size_t>(max_messages); ++place) {
+    const auto stored =
+        jetstream_->LastMessage(AsideStreamOf(queue), PoisonSubjectOf(queue, all[place]));
     if (absl::IsNotFound(stored.status())) continue;  // redriven meanwhile
     MUSTER_RETURN_IF_ERROR(stored.status());
-    page.push_back(Show(queue, *sequence, *stored));
+    page.push_back(Show(IdOf(queue, all, place), *stored));
   }
   return page;
 }
 
 absl::StatusOr<int64_t> DeadLetterStore::Redrive(const queue::QueueId& queue,
-                                                 absl::Span<const uint64_t> sequences) {
+                                                 absl::Span<const std::string> ids,
+                                                 int64_t max_messages) {
+  MUSTER_ASSIGN_OR_RETURN(std::vector<MessageKey> keys, Keys(queue));
+  if (ids.empty()) {
+    keys.resize(std::min(keys.size(), static_cast<size_t>(std::max<int64_t>(0, max_messages))));
+    return RedriveAll(queue, keys);
+  }
+  std::vector<MessageKey> named;
+  for (const std::string& id : ids) {
+    if (const auto key = FindId(queue, keys, id); key.has_value()) named.push_back(*key);
+  }
+  return RedriveAll(queue, named);
+}
+
+absl::StatusOr<int64_t> DeadLetterStore::RedriveAll(const queue::QueueId& queue,
+                                                    absl::Span<const MessageKey> keys) {
   int64_t redriven = 0;
-  for (const uint64_t sequence : sequences) {
-    const auto stored = jetstream_->LastMessage(AsideStreamOf(queue),
-                                                PoisonSubjectOf(queue, absl::StrCat(sequence)));
+  for (const MessageKey& key : keys) {
+    const auto stored = jetstream_->LastMessage(AsideStreamOf(queue), PoisonSubjectOf(queue, key));
     if (absl::IsNotFound(stored.status())) continue;
     if (!stored.ok()) return Redriven(redriven, stored.status());
     // Put, then delete. After a crash between the two steps the next redrive does both again; the
     // message id makes the second put a duplicate.
-    const nats::Outgoing copy{.subject = SubjectOf(queue),
-                              .headers = {{"Nats-Msg-Id", absl::StrCat("muster.redrive.", sequence,
-                                                                       ".", stored->sequence)}},
-                              .data = stored->data};
+    const nats::Outgoing copy{
+        .subject = SubjectOf(queue),
+        .headers = {{"Nats-Msg-Id",
+                     absl::StrCat("muster.redrive.", key.sequence, ".", stored->sequence)}},
+        .data = stored->data};
     if (const auto put = jetstream_->Publish(copy); !put.ok()) {
       return Redriven(redriven, put.status());
     }
@@ -144,7 +202,7 @@ absl::StatusOr<int64_t> DeadLetterStore::Redrive(const queue::QueueId& queue,
 }
 
 absl::StatusOr<int64_t> DeadLetterStore::Purge(const queue::QueueId& queue) {
-  return jetstream_->Purge(AsideStreamOf(queue), PoisonSubjectOf(queue, "*"));
+  return jetstream_->Purge(AsideStreamOf(queue), PoisonSubjectsOf(queue));
 }
 
 absl::StatusOr<int64_t> DeadLetterStore::Count(const queue::QueueId& queue) {

@@ -183,32 +183,14 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> JetStreamQueueStore::ListPoiso
     const QueueId& queue, absl::string_view after, int max_messages) {
   MUSTER_RETURN_IF_ERROR(queue::ValidateListPoison(max_messages));
   MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
-  const std::optional<uint64_t> sequence = after.empty() ? 0 : SequenceOf(queue, after);
-  if (!sequence.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", after, "' is no message of queue '", queue.ToString(), "'"));
-  }
-  return poison_.List(queue, *sequence, max_messages);
+  return poison_.List(queue, after, max_messages);
 }
 
 absl::StatusOr<int64_t> JetStreamQueueStore::Redrive(const QueueId& queue,
                                                      absl::Span<const std::string> message_ids,
                                                      int64_t max_messages) {
   MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
-  std::vector<uint64_t> sequences;
-  for (const std::string& id : message_ids) {
-    if (const auto sequence = SequenceOf(queue, id)) sequences.push_back(*sequence);
-  }
-  if (message_ids.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(sequences, poison_.Sequences(queue));
-    const auto wanted = static_cast<size_t>(std::max<int64_t>(0, max_messages));
-absl::StatusOr<queue::QueueExtent> JetStreamQueueStore::Extent(const QueueId& queue) {
-  return On(queue, [&](StreamQueue& on) { return on.Extent(); });
-}
-
-    sequences.resize(std::min(sequences.size(), wanted));
-  }
-  return poison_.Redrive(queue, sequences);
+  return poison_.Redrive(queue, message_ids, max_messages);
 }
 
 absl::StatusOr<int64_t> JetStreamQueueStore::PurgePoison(const QueueId& queue) {
@@ -218,6 +200,10 @@ absl::StatusOr<int64_t> JetStreamQueueStore::PurgePoison(const QueueId& queue) {
 
 absl::StatusOr<queue::QueueStats> JetStreamQueueStore::Stats(const QueueId& queue) {
   return On(queue, [&](StreamQueue& on) { return on.Stats(); });
+}
+
+absl::StatusOr<queue::QueueExtent> JetStreamQueueStore::Extent(const QueueId& queue) {
+  return On(queue, [&](StreamQueue& on) { return on.Extent(); });
 }
 
 }  // namespace

@@ -184,7 +184,7 @@ TEST_P(JetStreamQueueStoreTest, ReadsMetadataAndCausesOfOtherReleases) {
         R"({"attempts":5,"holder":"p-1","insertion_ns":1000,"reason":"it died","time_ns":2000,)"
         R"("fingerprint":{"newer":true}})"}) {
     ASSERT_TRUE(jetstream
-                    .Publish({.subject = PoisonSubjectOf(queue_, "7"),
+                    .Publish({.subject = PoisonSubjectOf(queue_, {7}),
                               .headers = {{"Muster-Cause", absl::Base64Escape(cause)}},
                               .data = "body"})
                     .ok());

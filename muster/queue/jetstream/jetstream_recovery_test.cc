@@ -241,6 +241,98 @@ TEST_P(JetStreamQueueStoreTest, AnswersNotFoundOnceTheStreamsWereDeleted) {
   EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
 }
 
+// The stream of the messages is deleted and made anew, and gives the same sequences again; the
+// poison and the notes of attempts stay.
+class RestartedSequencesTest : public JetStreamQueueStoreTest {
+ protected:
+  void LoseTheStream() {
+    nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+    ASSERT_TRUE(jetstream.DeleteStream(StreamOf(queue_)).ok());
+    ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  }
+
+  queue::Message PutAndReceive(const std::string& body) {
+    queue::NewMessage message;
+    message.body = body;
+    EXPECT_TRUE(store().Put(queue_, {message}).ok());
+    return ReceiveOne();
+  }
+
+  queue::Message ReceiveOne() {
+    const auto held = store().Receive(queue_, {1});
+    EXPECT_EQ(held->size(), 1u) << held.status();
+    return held->empty() ? queue::Message() : held->front();
+  }
+
+  absl::Status DeadLetter(const queue::Receipt& receipt) {
+    return store().DeadLetter(queue_, {{receipt, {"it hung", 3, "worker-1", {}}}})->front();
+  }
+
+  // Hands the message back without an attempt.
+  void GiveBack(const queue::Receipt& receipt) {
+    queue::UpdateRequest release;
+    release.receipt = receipt;
+    ASSERT_TRUE(store().Update(queue_, {release})->front().ok());
+  }
+
+  std::vector<std::string> PoisonPagedByOne() {
+    std::vector<std::string> bodies;
+    std::string after;
+    for (;;) {
+      const auto page = store().ListPoison(queue_, after, 1);
+      EXPECT_TRUE(page.ok()) << page.status();
+      if (!page.ok() || page->empty()) return bodies;
+      bodies.push_back(page->front().body);
+      after = page->front().message_id;
+    }
+  }
+};
+
+TEST_P(RestartedSequencesTest, KeepThePoisonOfEarlierMessages) {
+  for (const char* body : {"first", "second", "third"}) {
+    ASSERT_TRUE(DeadLetter(PutAndReceive(body).receipt).ok());
+    LoseTheStream();
+  }
+  EXPECT_EQ(store().Stats(queue_)->poison, 3);
+  EXPECT_THAT(PoisonPagedByOne(), ElementsAre("first", "second", "third"));
+  const std::string second = store().ListPoison(queue_, "", 3)->at(1).message_id;
+  EXPECT_EQ(*store().Redrive(queue_, {second}, 1), 1);
+  EXPECT_EQ(ReceiveOne().body, "second");
+  EXPECT_THAT(PoisonPagedByOne(), ElementsAre("first", "third"));
+}
+
+TEST_P(RestartedSequencesTest, ChargeNoMessageForAnEarlierOne) {
+  for (const bool ended : {false, true}) {
+    const queue::Message first = PutAndReceive("first");
+    ASSERT_TRUE(store().BeginAttempt(queue_, {first.receipt})->front().ok());
+    if (ended) {
+      queue::UpdateRequest release;
+      release.receipt = first.receipt;
+      release.attempt_ended = true;
+      ASSERT_TRUE(store().Update(queue_, {release})->front().ok());
+    }
+    LoseTheStream();
+    GiveBack(PutAndReceive("sound").receipt);
+    const queue::Message sound = ReceiveOne();
+    EXPECT_EQ(sound.body, "sound");
+    EXPECT_EQ(sound.attempts, 0);
+    EXPECT_FALSE(sound.interrupted);
+    LoseTheStream();
+  }
+}
+
+TEST_P(RestartedSequencesTest, SaveALaterMessageFromTheHolderOfAnEarlierOne) {
+  const queue::Message first = PutAndReceive("first");
+  LoseTheStream();
+  const queue::Message sound = PutAndReceive("sound");
+  EXPECT_TRUE(absl::IsFailedPrecondition(DeadLetter(first.receipt)));
+  EXPECT_EQ(store().Stats(queue_)->poison, 0);
+  EXPECT_TRUE(store().Delete(queue_, {sound.receipt})->front().ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, RestartedSequencesTest,
+                         ::testing::ValuesIn(nats::testing::NatsServer::Programs()));
+
 TEST_P(JetStreamQueueStoreTest, MakesAQueueAgainThatAnotherProcessDeleted) {
   Client other(server_.url(), options_);
   ASSERT_TRUE(other.store->DeleteQueue(queue_).ok());

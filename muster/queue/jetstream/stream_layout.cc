@@ -1,5 +1,6 @@
 #include "muster/queue/jetstream/stream_layout.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -47,8 +48,29 @@ std::string AsideStreamOf(const queue::QueueId& queue) {
 
 std::string MetadataSubjectOf(const queue::QueueId& queue) { return Dotted("metadata", queue); }
 
-std::string PoisonSubjectOf(const queue::QueueId& queue, absl::string_view sequence) {
-  return absl::StrCat(Dotted("poison", queue), ".", sequence);
+MessageKey KeyOf(uint64_t sequence, absl::Time stored) {
+  return {sequence, absl::ToUnixNanos(stored)};
+}
+
+std::string PoisonSubjectOf(const queue::QueueId& queue, const MessageKey& key) {
+  std::string subject = absl::StrCat(Dotted("poison", queue), ".", key.sequence);
+  if (key.stored_ns != 0) absl::StrAppend(&subject, "-", absl::Hex(key.stored_ns));
+  return subject;
+}
+
+std::string PoisonSubjectsOf(const queue::QueueId& queue) {
+  return absl::StrCat(Dotted("poison", queue), ".*");
+}
+
+std::optional<MessageKey> PoisonKeyOf(absl::string_view subject) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(subject.substr(subject.rfind('.') + 1), absl::MaxSplits('-', 1));
+  MessageKey key;
+  if (!absl::SimpleAtoi(parts.first, &key.sequence)) return std::nullopt;
+  if (!parts.second.empty() && !absl::SimpleHexAtoi(parts.second, &key.stored_ns)) {
+    return std::nullopt;
+  }
+  return key;
 }
 
 std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence) {
@@ -61,6 +83,10 @@ std::string AttemptPageSubjectOf(const queue::QueueId& queue, uint64_t sequence)
 
 std::string AttemptSubjectsOf(const queue::QueueId& queue) {
   return absl::StrCat(Dotted("attempts", queue), ".*");
+}
+
+std::string IncarnationOf(const nats::StreamState& stream) {
+  return absl::StrCat(absl::Hex(absl::ToUnixNanos(stream.created)));
 }
 
 std::optional<queue::QueueId> QueueOfStream(absl::string_view stream) {
@@ -85,10 +111,6 @@ std::optional<uint64_t> SequenceOf(const queue::QueueId& queue, absl::string_vie
     return std::nullopt;
   }
   const uint64_t sequence = high << 48 | low;
-std::string IncarnationOf(const nats::StreamState& stream) {
-  return absl::StrCat(absl::Hex(absl::ToUnixNanos(stream.created)));
-}
-
   return MessageIdOf(queue, sequence) == message_id ? std::optional<uint64_t>(sequence)
                                                     : std::nullopt;
 }
@@ -141,7 +163,7 @@ json ConsumerSettings(absl::Duration lease) {
 json AsideStreamSettings(const queue::QueueId& queue, const Settings& settings) {
   return {
       {"name", AsideStreamOf(queue)},
-      {"subjects", {MetadataSubjectOf(queue), PoisonSubjectOf(queue, "*")}},
+      {"subjects", {MetadataSubjectOf(queue), PoisonSubjectsOf(queue)}},
       {"storage", "file"},
       {"num_replicas", settings.replicas},
       {"retention", "limits"},

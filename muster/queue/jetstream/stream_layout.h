@@ -7,13 +7,18 @@
 //          subject  muster.queue.acme.work
 //   stream MUSTER-ASIDE_acme_work   metadata and poison messages
 //          subject  muster.metadata.acme.work
-//          subjects muster.poison.acme.work.<sequence>
+//          subjects muster.poison.acme.work.<sequence>-<time>
 //   stream MUSTER-ATTEMPTS          of all queues
 //          subjects muster.attempts.acme.work.<slot> and ….p<page>
+//
+// <time> is when the stream took the message, in nanoseconds, hexadecimal: the aside stream and the
+// attempts may outlive the stream of the messages, and a stream that is made anew gives the
+// sequences again. An older muster wrote <sequence> alone.
 //
 // Accounts and names contain only [a-z0-9-] (queue/limits.h), so they need no escaping.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,12 +26,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/nats/jetstream.h"
 #include "muster/queue/limits.h"
 #include "muster/queue/queue_store.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace muster::queue::jetstream {
-#include "muster/nats/jetstream.h"
 
 inline constexpr char kConsumer[] = "workers";
 inline constexpr char kAttemptsStream[] = "MUSTER-ATTEMPTS";
@@ -40,12 +45,28 @@ std::string StreamOf(const queue::QueueId& queue);
 std::string SubjectOf(const queue::QueueId& queue);
 std::string AsideStreamOf(const queue::QueueId& queue);
 std::string MetadataSubjectOf(const queue::QueueId& queue);
-// `sequence`: a number, or "*".
-std::string PoisonSubjectOf(const queue::QueueId& queue, absl::string_view sequence);
+
+// A message over all lives of its stream: by the sequence first.
+struct MessageKey {
+  uint64_t sequence = 0;
+  int64_t stored_ns = 0;  // when the stream took it; 0: an older muster did not note it
+
+  friend auto operator<=>(const MessageKey&, const MessageKey&) = default;
+};
+MessageKey KeyOf(uint64_t sequence, absl::Time stored);
+
+std::string PoisonSubjectOf(const queue::QueueId& queue, const MessageKey& key);
+std::string PoisonSubjectsOf(const queue::QueueId& queue);  // all of them
+// nullopt: `subject` is none of a poison message.
+std::optional<MessageKey> PoisonKeyOf(absl::string_view subject);
 std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence);
 // The subject for a page of neighbouring messages with attempts that begin together.
 std::string AttemptPageSubjectOf(const queue::QueueId& queue, uint64_t sequence);
 std::string AttemptSubjectsOf(const queue::QueueId& queue);  // all of them
+
+// Names one life of a stream: of two streams made one after the other under one name, each has its
+// own. The server keeps it over restarts.
+std::string IncarnationOf(const nats::StreamState& stream);
 
 // Returns the queue of a stream; nullopt if the stream holds no messages of a queue.
 std::optional<queue::QueueId> QueueOfStream(absl::string_view stream);
@@ -64,10 +85,6 @@ struct Settings {
   absl::Duration lease = absl::Seconds(30);
   absl::Duration dedup_window = queue::kDedupWindow;
 };
-// Names one life of a stream: of two streams made one after the other under one name, each has its
-// own. The server keeps it over restarts.
-std::string IncarnationOf(const nats::StreamState& stream);
-
 
 nlohmann::json StreamSettings(const queue::QueueId& queue, const Settings& settings);
 nlohmann::json ConsumerSettings(absl::Duration lease);
@@ -86,6 +103,8 @@ struct Delivery {
   uint64_t sequence = 0;  // of the message in its stream
   int deliveries = 0;     // this one included
   absl::Time stored;      // when the stream took the message
+
+  MessageKey key() const { return KeyOf(sequence, stored); }
 };
 
 // InvalidArgument: `subject` has another form.

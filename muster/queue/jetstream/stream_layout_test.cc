@@ -15,10 +15,21 @@ TEST(NamesTest, NameStreamsAndSubjectsAfterTheQueue) {
   EXPECT_EQ(SubjectOf(kQueue), "muster.queue.acme.retail-in-0");
   EXPECT_EQ(AsideStreamOf(kQueue), "MUSTER-ASIDE_acme_retail-in-0");
   EXPECT_EQ(MetadataSubjectOf(kQueue), "muster.metadata.acme.retail-in-0");
-  EXPECT_EQ(PoisonSubjectOf(kQueue, "7"), "muster.poison.acme.retail-in-0.7");
+  EXPECT_EQ(PoisonSubjectOf(kQueue, {7}), "muster.poison.acme.retail-in-0.7");
+  EXPECT_EQ(PoisonSubjectOf(kQueue, {7, 0x1234}), "muster.poison.acme.retail-in-0.7-1234");
+  EXPECT_EQ(PoisonSubjectsOf(kQueue), "muster.poison.acme.retail-in-0.*");
   EXPECT_EQ(AttemptSubjectOf(kQueue, 65536 + 5), "muster.attempts.acme.retail-in-0.5");
   EXPECT_EQ(AttemptPageSubjectOf(kQueue, 31), "muster.attempts.acme.retail-in-0.p0");
   EXPECT_EQ(AttemptPageSubjectOf(kQueue, 65536 + 32), "muster.attempts.acme.retail-in-0.p1");
+}
+
+TEST(NamesTest, TellTheKeyOfAPoisonMessage) {
+  for (const MessageKey key : {MessageKey{7}, MessageKey{7, 1795278064276749950}}) {
+    EXPECT_EQ(PoisonKeyOf(PoisonSubjectOf(kQueue, key)), key);
+  }
+  for (const char* other : {"", "muster.poison.acme.work.x", "muster.poison.acme.work.7-x"}) {
+    EXPECT_FALSE(PoisonKeyOf(other).has_value()) << other;
+  }
 }
 
 TEST(NamesTest, TellTheQueueOfAStreamAndNoOther) {

@@ -201,7 +201,8 @@ absl::StatusOr<AttemptRecord> StreamQueue::Charge(const queue::Receipt& receipt)
   leases_.Put(delivery.sequence, *lease);
   return AttemptRecord{.sequence = delivery.sequence,
                        .deliveries = delivery.deliveries,
-                       .attempts = lease->attempts};
+                       .attempts = lease->attempts,
+                       .stored_ns = delivery.key().stored_ns};
 }
 
 absl::Status StreamQueue::SendAcks(const std::vector<AckRequest>& acks,
@@ -220,8 +221,7 @@ absl::StatusOr<Lease> StreamQueue::LeaseOf(const Delivery& delivery) {
   const std::optional<Lease> known = leases_.Find(delivery.sequence, delivery.deliveries);
   if (known.has_value()) return *known;
   Lease lease{.deliveries = delivery.deliveries, .ends = Now()};
-  MUSTER_ASSIGN_OR_RETURN(const auto records,
-                          attempt_log_->Find(id_, absl::MakeConstSpan(&delivery.sequence, 1)));
+  MUSTER_ASSIGN_OR_RETURN(const auto records, attempt_log_->Find(id_, {delivery.key()}));
   if (!records.front().has_value()) return lease;
   const AttemptRecord& record = *records.front();
   lease.attempts = record.attempts;
@@ -237,8 +237,10 @@ bool StreamQueue::HasLapsed(const Delivery& delivery) const {
 
 absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
   MUSTER_ASSIGN_OR_RETURN(const Lease lease, LeaseOf(delivery));
-  AttemptRecord record{
-      .sequence = delivery.sequence, .deliveries = delivery.deliveries, .ended = true};
+  AttemptRecord record{.sequence = delivery.sequence,
+                       .deliveries = delivery.deliveries,
+                       .ended = true,
+                       .stored_ns = delivery.key().stored_ns};
   record.attempts = std::max(0, lease.attempts - (refund && lease.began ? 1 : 0));
   record.suspect = lease.interrupted && !lease.began;
   // A missing record means no attempts, so there is nothing to write.
@@ -332,6 +334,8 @@ absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request,
   if (HasLapsed(read.delivery)) return NotHeld(id_);
   MUSTER_ASSIGN_OR_RETURN(const nats::StoredMessage stored,
                           jetstream_->GetMessage(StreamOf(id_), read.delivery.sequence));
+  // The stream was lost since, and has given the sequence to another message.
+  if (KeyOf(stored.sequence, stored.time) != read.delivery.key()) return NotHeld(id_);
   queue::Cause cause = request.cause;
   if (cause.time == absl::Time()) cause.time = options_->clock->Now();
   MUSTER_RETURN_IF_ERROR(poison_->Add(id_, stored, cause));
@@ -378,7 +382,6 @@ absl::StatusOr<queue::QueueStats> StreamQueue::Stats() {
   return stats;
 }
 
-}  // namespace muster::queue::jetstream
 // The consumer counts as well as the stream: after its death, a server may have settled messages
 // back in the stream, which it never delivers (QueueStatsReader).
 absl::StatusOr<queue::QueueExtent> StreamQueue::Extent() {
@@ -395,3 +398,4 @@ absl::StatusOr<queue::QueueExtent> StreamQueue::Extent() {
   return extent;
 }
 
+}  // namespace muster::queue::jetstream

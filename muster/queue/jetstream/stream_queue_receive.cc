@@ -96,9 +96,9 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
 
 absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
                                  absl::Span<const Delivery> deliveries, absl::Duration ends) {
-  std::vector<uint64_t> again;
+  std::vector<MessageKey> again;
   for (const Delivery& delivery : deliveries) {
-    if (delivery.deliveries > 1) again.push_back(delivery.sequence);
+    if (delivery.deliveries > 1) again.push_back(delivery.key());
   }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::optional<AttemptRecord>> records,
                           attempt_log_->Find(id_, again));
