@@ -37,6 +37,16 @@ struct SealedContent {
   friend bool operator==(const SealedContent&, const SealedContent&) = default;
 };
 
+// How far a batch reaches into one partition of its job's input queue (queue/queue_store.h,
+// QueueExtent): all its puts have positions below `end`, in `incarnation`. A mark of an older
+// incarnation says that the batch's items there are lost.
+struct PutMark {
+  std::string incarnation;  // empty: the batch put nothing into the partition
+  uint64_t end = 0;
+
+  friend bool operator==(const PutMark&, const PutMark&) = default;
+};
+
 // One submission of transactions to a job. Create fixes the first block, except for the content and
 // the claim, which the ledger drops some time after the batch is over. The second block grows. The
 // third holds the fields that a newer muster has added to the stored forms, as bytes that are
@@ -66,6 +76,7 @@ struct Batch {
   uint64_t transactions = 0;            // likewise
   uint64_t enqueued_items = 0;          // items below this index were put and acknowledged
   uint32_t refills = 0;                 // times that missing items were put again
+  std::vector<PutMark> put_marks;       // by partition; empty: not known
   std::optional<absl::Time> completed;  // or cancelled
   std::string cancel_reason;            // for people; may be empty
   // None: not an upload, or not sealed yet, or sealed by an older muster.
@@ -126,15 +137,17 @@ class BatchLedger : public BatchRecords {
   // fine.
   virtual absl::Status Seal(uint64_t batch, uint64_t source_bytes) = 0;
 
-  // Notes that items below `index` are durably in the input queue. Not fsynced: repeating a put is
-  // harmless.
-  virtual absl::Status MarkEnqueued(uint64_t batch, uint64_t index) = 0;
+  // Notes that items below `index` are durably in the input queue, and replaces the marks of the
+  // batch's puts; no `marks`: they stay. Not fsynced: repeating a put is harmless.
+  virtual absl::Status MarkEnqueued(uint64_t batch, uint64_t index,
+                                    absl::Span<const PutMark> marks) = 0;
 
   // Counts one more refill and returns its ordinal.
   virtual absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) = 0;
 
   // complete → sealed: workers work on items of the batch again. Fine for an open or sealed batch.
-  // FailedPrecondition: the batch is cancelled.
+  // It is no longer known how far the batch reaches into the queue: a redrive may put its items
+  // behind all others. FailedPrecondition: the batch is cancelled.
   virtual absl::Status Reopen(uint64_t batch) = 0;
 
   // Gives up an open or sealed batch, for a `reason` in UTF-8. Cancelling twice is fine: the first

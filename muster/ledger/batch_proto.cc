@@ -123,6 +123,11 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
     progress.mutable_sealed_content()->set_size(batch.sealed_content->size);
     progress.mutable_sealed_content()->set_content_hash(batch.sealed_content->hash.ToBytes());
   }
+  for (const PutMark& mark : batch.put_marks) {
+    v1::PutMark* const stored = progress.add_put_marks();
+    stored->set_incarnation(mark.incarnation);
+    stored->set_end(mark.end);
+  }
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
@@ -141,6 +146,10 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
     const v1::SealedContent& sealed = progress.sealed_content();
     MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, HashFrom(sealed.content_hash()));
     batch->sealed_content = SealedContent{sealed.size(), hash};
+  }
+  batch->put_marks.clear();
+  for (const v1::PutMark& mark : progress.put_marks()) {
+    batch->put_marks.push_back({mark.incarnation(), mark.end()});
   }
   return absl::OkStatus();
 }

@@ -158,6 +158,21 @@ TEST(BatchCodecTest, KeepsWhatTheSubmitterOfAnUploadSealed) {
   EXPECT_EQ(old.sealed_content, std::nullopt);
 }
 
+// Field 10 of the progress.
+TEST(BatchCodecTest, KeepsHowFarABatchReachesIntoItsQueue) {
+  Batch marked = Golden(), read;
+  marked.put_marks = {{"in", 300}, {}};
+  const std::string progress = EncodeProgress(marked);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(progress, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenProgress), "form"),
+                   base::BytesFromHex("52070a02696e10ac025200")));
+  ASSERT_TRUE(DecodeProgress(progress, 7, &read).ok());
+  EXPECT_EQ(read.put_marks, marked.put_marks);
+  ASSERT_TRUE(DecodeProgress(base::BytesFromHex(kGoldenProgress), 7, &read).ok());
+  EXPECT_TRUE(read.put_marks.empty());
+}
+
 // The form that a newer muster writes: a field that this muster does not know follows the known
 // fields.
 std::string Newer(absl::string_view stored) {

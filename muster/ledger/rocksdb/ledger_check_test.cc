@@ -43,7 +43,7 @@ class LedgerCheckTest : public ::testing::Test {
     for (const uint64_t first : {0, 2, 4}) {
       EXPECT_TRUE(ledger_->Append(1, first, {Item(first), Item(first + 1)}).ok());
     }
-    EXPECT_TRUE(ledger_->MarkEnqueued(1, 6).ok());
+    EXPECT_TRUE(ledger_->MarkEnqueued(1, 6, {}).ok());
     EXPECT_TRUE(ledger_->Seal(1, 600).ok());
     EXPECT_TRUE(ledger_->MarkComplete(1, absl::FromUnixSeconds(1)).ok());
     ledger_.reset();

@@ -233,12 +233,14 @@ absl::Status RocksDbBatchLedger::Seal(uint64_t number, uint64_t source_bytes) {
   return database_->Sync();
 }
 
-absl::Status RocksDbBatchLedger::MarkEnqueued(uint64_t number, uint64_t index) {
+absl::Status RocksDbBatchLedger::MarkEnqueued(uint64_t number, uint64_t index,
+                                              absl::Span<const ledger::PutMark> marks) {
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
   MUSTER_CHECK(index <= batch.items, "batch ", number, ": enqueued ", index, ", items ",
                batch.items);
   batch.enqueued_items = std::max(batch.enqueued_items, index);
+  if (!marks.empty()) batch.put_marks.assign(marks.begin(), marks.end());
   return StoreProgressLocked(batch);
 }
 
@@ -276,9 +278,13 @@ absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
     if (batch.state == BatchState::kCancelled) {
       return absl::FailedPreconditionError(absl::StrCat("batch ", number, " is cancelled"));
     }
-    if (batch.state == BatchState::kComplete) {
+    const bool was_complete = batch.state == BatchState::kComplete;
+    if (was_complete) {
       batch.state = BatchState::kSealed;
       batch.completed.reset();
+    }
+    if (was_complete || !batch.put_marks.empty()) {
+      batch.put_marks.clear();
       MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
     }
   }

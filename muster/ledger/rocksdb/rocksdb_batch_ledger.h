@@ -38,7 +38,9 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status RecordSealedContent(uint64_t batch, const ledger::SealedContent& content) override
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Seal(uint64_t batch, uint64_t source_bytes) override ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status MarkEnqueued(uint64_t batch, uint64_t index) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status MarkEnqueued(uint64_t batch, uint64_t index,
+                            absl::Span<const ledger::PutMark> marks) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Reopen(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);

@@ -101,7 +101,7 @@ TEST_F(LedgerTest, KeepsThroughEveryChangeWhatANewerMusterHasAdded) {
   Open();
   ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
   Open();
-  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2).ok());
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2, {}).ok());
   ASSERT_TRUE(ledger_->Seal(7, 300).ok());
   ASSERT_TRUE(ledger_->BeginRefill(7).ok());
   ASSERT_TRUE(ledger_->MarkComplete(7, absl::FromUnixSeconds(1)).ok());
@@ -194,10 +194,29 @@ TEST_F(LedgerTest, KeepsABatchThatWasReopenedFromLosingContentThatIsElsewhere) {
   EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->DropContent(7)));
 }
 
+TEST_F(LedgerTest, KeepsHowFarABatchReachesIntoItsQueueUntilARedrive) {
+  Create(7, "first");
+  ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
+  const std::vector<PutMark> marks = {{"life 1", 5}, {}};
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2, marks).ok());
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 3, {}).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->put_marks, marks);
+  ASSERT_TRUE(ledger_->Seal(7, 300).ok());
+  EXPECT_EQ(ledger_->Get(7)->put_marks, marks);
+  ASSERT_TRUE(ledger_->Reopen(7).ok());
+  EXPECT_TRUE(ledger_->Get(7)->put_marks.empty());
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 3, marks).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(7, absl::FromUnixSeconds(1)).ok());
+  EXPECT_EQ(ledger_->Get(7)->put_marks, marks);
+  ASSERT_TRUE(ledger_->Reopen(7).ok());
+  EXPECT_TRUE(ledger_->Get(7)->put_marks.empty());
+}
+
 TEST_F(LedgerTest, KeepsEverythingAcrossARestart) {
   Create(7, "first");
   ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
-  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2).ok());
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 2, {}).ok());
   Open();
   const auto batch = ledger_->FindByRequestId("first");
   ASSERT_TRUE(batch.ok()) << batch.status();
@@ -298,8 +317,8 @@ using LedgerDeathTest = LedgerTest;
 TEST_F(LedgerDeathTest, NotesNoItemAsEnqueuedThatItHasNotRecorded) {
   Create(7);
   ASSERT_TRUE(ledger_->Append(7, 0, Run(0, 3)).ok());
-  ASSERT_TRUE(ledger_->MarkEnqueued(7, 3).ok());
-  EXPECT_DEATH(ledger_->MarkEnqueued(7, 4).IgnoreError(), "batch 7: enqueued 4, items 3");
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 3, {}).ok());
+  EXPECT_DEATH(ledger_->MarkEnqueued(7, 4, {}).IgnoreError(), "batch 7: enqueued 4, items 3");
 }
 
 TEST_F(LedgerDeathTest, RecordsANewBatchOnlyAtItsBeginning) {

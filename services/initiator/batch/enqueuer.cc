@@ -82,11 +82,18 @@ BatchEnqueuer::Run BatchEnqueuer::NewRun(const Batch& batch) const {
 absl::Status BatchEnqueuer::Enqueue(uint64_t number, const std::stop_token& stop) {
   MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
   Resume(batch);
+  BeginMarks(batch);
   MUSTER_RETURN_IF_ERROR(PutRecorded(batch, batch.enqueued_items, batch.items, stop));
   if (batch.state == BatchState::kOpen) MUSTER_RETURN_IF_ERROR(SplitRest(batch, stop));
   progress_.transactions_enqueued = progress_.transactions_read.load();
   for (const queue::QueueId& partition : partitions_) Trigger(partition, 0);
   return absl::OkStatus();
+}
+
+void BatchEnqueuer::BeginMarks(const Batch& batch) {
+  marks_ = batch.put_marks;
+  if (marks_.empty() && batch.enqueued_items == 0) marks_.resize(partitions_.size());
+  incarnations_.assign(partitions_.size(), "");
 }
 
 void BatchEnqueuer::Resume(const Batch& batch) {
@@ -192,16 +199,12 @@ absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_to
   for (size_t i = 0; i < partitions_.size(); ++i) {
     if (run->messages[i].empty()) continue;
     const auto count = static_cast<int64_t>(run->messages[i].size());
-    // Safe to repeat: the queue knows each item by its dedup id.
-    const auto put = retry_.Run(stop, [&](const base::RetryAttempt&) {
-      return deps_.queues->Put(partitions_[i], run->messages[i]);
-    });
-    MUSTER_RETURN_IF_ERROR(put.status());
+    MUSTER_RETURN_IF_ERROR(PutInto(i, run->messages[i], run->again, stop));
     MUSTER_FAILPOINT("initiator.after_put");
     run->messages[i].clear();
     Trigger(partitions_[i], count);
   }
-  MUSTER_RETURN_IF_ERROR(deps_.ledger->MarkEnqueued(batch.number, run->next_index));
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->MarkEnqueued(batch.number, run->next_index, marks_));
   MUSTER_FAILPOINT("initiator.after_put_noted");
   if (!run->again) progress_.transactions_enqueued += run->transactions;
   run->unrecorded.clear();
@@ -211,12 +214,39 @@ absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_to
   return options_.before_next_run ? options_.before_next_run() : absl::OkStatus();
 }
 
+absl::Status BatchEnqueuer::PutInto(size_t partition,
+                                    const std::vector<queue::NewMessage>& messages, bool again,
+                                    const std::stop_token& stop) {
+  const queue::QueueId& queue = partitions_[partition];
+  std::string& incarnation = incarnations_[partition];
+  if (incarnation.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(
+        const queue::QueueExtent extent,
+        retry_.Run(stop, [&](const base::RetryAttempt&) { return deps_.queues->Extent(queue); }));
+    incarnation = extent.incarnation;
+    // All that was put before is counted, or is put again now.
+    if (again && !marks_.empty()) marks_[partition] = {};
+  }
+  // Safe to repeat: the queue knows each item by its dedup id.
+  MUSTER_ASSIGN_OR_RETURN(const auto puts, retry_.Run(stop, [&](const base::RetryAttempt&) {
+    return deps_.queues->Put(queue, messages);
+  }));
+  if (marks_.empty()) return absl::OkStatus();
+  ledger::PutMark& mark = marks_[partition];
+  if (mark.incarnation.empty()) mark.incarnation = incarnation;
+  // The mark of an older incarnation stays: it says that earlier items are lost.
+  if (mark.incarnation != incarnation) return absl::OkStatus();
+  for (const queue::PutResult& put : puts) mark.end = std::max(mark.end, put.position + 1);
+  return absl::OkStatus();
+}
+
 absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> indexes) {
   MUSTER_ASSIGN_OR_RETURN(Batch batch, deps_.ledger->Get(number));
   MUSTER_ASSIGN_OR_RETURN(batch.refills, deps_.ledger->BeginRefill(number));
   MUSTER_FAILPOINT("initiator.after_refill_begun");
   base::Log(base::kWarning, "putting items again that the queue lost",
             {{"batch", number}, {"items", indexes.size()}, {"refill", batch.refills}});
+  BeginMarks(batch);
   Run run = NewRun(batch);
   run.again = true;
   for (const uint64_t index : indexes) {

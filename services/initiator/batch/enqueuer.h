@@ -70,8 +70,8 @@ class BatchEnqueuer {
   absl::Status Enqueue(uint64_t batch, const std::stop_token& stop);
 
   // Puts the items at `indexes` again, from the ledger's boundaries and the source: for an open
-  // batch of which the queues hold nothing. An item that is put twice is still counted once, by its
-  // done-bit.
+  // batch, of which the queues have lost these. An item that is put twice is still counted once, by
+  // its done-bit.
   absl::Status Refill(uint64_t batch, absl::Span<const uint64_t> indexes);
 
   // Deletes the blobs of the claim-checked items of a finished batch, except those of the items in
@@ -92,6 +92,10 @@ class BatchEnqueuer {
                            const std::stop_token& stop);
   absl::Status SplitRest(const ledger::Batch& batch, const std::stop_token& stop);
   absl::Status Put(const ledger::Batch& batch, Run* run, const std::stop_token& stop);
+  absl::Status PutInto(size_t partition, const std::vector<queue::NewMessage>& messages, bool again,
+                       const std::stop_token& stop);
+  // Takes the marks of `batch` as those before the next put.
+  void BeginMarks(const ledger::Batch& batch);
   absl::Status AddItem(const ledger::Batch& batch, uint64_t index, const ledger::ItemBoundary& item,
                        absl::string_view slice, Run* run);
   void Trigger(const queue::QueueId& queue, int64_t messages);
@@ -103,6 +107,13 @@ class BatchEnqueuer {
   const std::vector<queue::QueueId> partitions_;
   base::RetryPolicy retry_;
   Progress progress_;
+
+  // How far the batch reaches into its partitions; empty: an older muster has put a part of it.
+  std::vector<ledger::PutMark> marks_;
+  // Of the partitions that were put into since BeginMarks; empty: not yet. Each was read before the
+  // first put: if the queue is made anew right afterwards, the mark is too old, and the batch's
+  // items are put once more than they must be.
+  std::vector<std::string> incarnations_;
 };
 
 }  // namespace muster::initiator::batch
