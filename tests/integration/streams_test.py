@@ -199,13 +199,38 @@ class LostLargeItemsTest(FaultTest):
         self.assert_ends_exactly_once()
 
 
+class LossBesideOthersTest(FaultTest):
+    """A batch loses its queue in mid-batch, and is never alone in the queue afterwards."""
+
+    def submit_for_nobody(self):
+        """Submits a batch of a handler version that no processor has: its items wait for good."""
+        other = self.retail_rows((3, "0.1", "7", "France"))
+        done = self.ask("batch", "submit", "billing", "--input", other, "--request-id", "waits",
+                        "--handler-version", "gone", "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["batch"]
+
+    def test_it_gets_its_items_again_although_others_wait_there(self):
+        nats = wire(self.mesh)
+        self.addCleanup(nats.close)
+        nats.api(f"STREAM.DELETE.{INPUT}")
+        waits = self.submit_for_nobody()
+        self.await_batch(waits, lambda batch: batch["state"] == "sealed")
+        self.gate.open()
+        out, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(self.submission.returncode, 0, errors)
+        self.assert_exact(self.data, ROWS, json.loads(out))
+        self.assertEqual(self.answer("batch", "get", waits)["items_counted"], 0)
+
+
 def on_other_servers(*cases):
     """Returns the same cases for each further server."""
     return {f"{case.__name__}OnServer{number}": type(case.__name__, (case,), {"nats_server": server})
             for number, server in enumerate(NATS_SERVERS[1:], 1) for case in cases}
 
 
-globals().update(on_other_servers(OtherwiseAtStartTest, OtherwiseMeanwhileTest, LostStoreTest))
+globals().update(on_other_servers(OtherwiseAtStartTest, OtherwiseMeanwhileTest, LostStoreTest,
+                                  LossBesideOthersTest))
 
 if __name__ == "__main__":
     harness.main()

@@ -7,6 +7,7 @@
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/bus/trigger_bus.h"
 #include "muster/item/queue_names.h"
@@ -35,8 +36,12 @@ absl::Status RestoreInto(const ledger::Batch& batch, job::JobRegistry* jobs, bus
   return absl::OkStatus();
 }
 
-// If the items of a batch vanish more often than this, its queue cannot be trusted.
-constexpr int kMaxRefills = 5;
+// A refill is fruitless if no further item is counted until the next one. After so many in a row
+// the queue cannot be trusted: the batch has a problem, and the pauses before the next refill have
+// grown.
+constexpr int kMaxFruitlessRefills = 5;
+constexpr absl::Duration kMinRefillPause = absl::Seconds(1);
+constexpr absl::Duration kMaxRefillPause = absl::Minutes(2);
 
 // How long the engine trusts that the registry still has the job, unless a queue shows a loss: with
 // thousands of open batches, asking at every step would cost too much.
@@ -192,12 +197,25 @@ absl::Status BatchEngine::RestoreJobIfDue(const ledger::Batch& batch) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> BatchEngine::QueuesHoldNothing(const ledger::Batch& batch) {
-  absl::StatusOr<bool> empty = lost_items_->QueuesHoldNothing();
-  if (!absl::IsNotFound(empty.status())) return empty;
+absl::StatusOr<std::vector<uint64_t>> BatchEngine::FindLost(const ledger::Batch& batch) {
+  absl::StatusOr<std::vector<uint64_t>> lost = lost_items_->FindLost(batch);
+  if (!absl::IsNotFound(lost.status())) return lost;
   MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
   MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
-  return lost_items_->QueuesHoldNothing();
+  return lost_items_->FindLost(batch);
+}
+
+absl::StatusOr<std::vector<ledger::PutMark>> BatchEngine::MarkFromNowOn(
+    const ledger::Batch& batch) {
+  absl::StatusOr<std::vector<ledger::PutMark>> marks = lost_items_->MarksOfNow();
+  if (absl::IsNotFound(marks.status())) {
+    MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
+    MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
+    marks = lost_items_->MarksOfNow();
+  }
+  MUSTER_RETURN_IF_ERROR(marks.status());
+  MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->MarkEnqueued(number_, batch.enqueued_items, *marks));
+  return marks;
 }
 
 absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch) {
@@ -209,18 +227,33 @@ absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch) {
     return tools_.report_client->CheckCompletion(number_);  // an earlier request may have been lost
   }
   MUSTER_RETURN_IF_ERROR(RestoreJobIfDue(batch));
-  MUSTER_ASSIGN_OR_RETURN(const bool empty, QueuesHoldNothing(batch));
-  if (!empty) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost,
-                          lost_items_->UncountedItems(number_, batch.items));
-  if (lost.empty()) return tools_.report_client->CheckCompletion(number_);
-  if (++refills_ > kMaxRefills) {
-    return absl::DataLossError(
-        absl::StrCat("items of batch ", number_, " vanish from the queue: ", lost.size(),
-                     " are missing after ", kMaxRefills, " times of putting them again"));
+  ledger::Batch marked = batch;
+  if (marked.put_marks.size() != lost_items_->partitions()) {
+    MUSTER_ASSIGN_OR_RETURN(marked.put_marks, MarkFromNowOn(batch));
   }
-  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
-  return enqueuer_->Refill(number_, lost);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost, FindLost(marked));
+  return lost.empty() ? absl::OkStatus() : Refill(marked, lost, counted.items());
+}
+
+absl::Status BatchEngine::Refill(const ledger::Batch& batch, const std::vector<uint64_t>& lost,
+                                 int64_t counted) {
+  if (counted != counted_at_refill_) {
+    fruitless_refills_ = 0;
+    refill_at_ = -absl::InfiniteDuration();
+  }
+  const absl::Status vanish = absl::DataLossError(
+      absl::StrCat("items of batch ", number_, " vanish from the queue: ", lost.size(),
+                   " are missing after ", fruitless_refills_, " times of putting them again"));
+  const bool has_problem = fruitless_refills_ >= kMaxFruitlessRefills;
+  const absl::Duration now = tools_.stores.clock->Monotonic();
+  if (now >= refill_at_) {
+    MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
+    MUSTER_RETURN_IF_ERROR(enqueuer_->Refill(number_, lost));
+    counted_at_refill_ = counted;
+    refill_at_ =
+        now + base::ExponentialBackoff(++fruitless_refills_, kMinRefillPause, kMaxRefillPause);
+  }
+  return has_problem ? vanish : absl::OkStatus();
 }
 
 absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {

@@ -92,8 +92,9 @@ class BatchEngine {
   void NoteRegistered() { registered_ = true; }
 
   // Advances the batch as far as possible. DataLoss: a record is corrupt, the content is not what
-  // its submitter sealed, or the queue loses items again and again. Cancelled: `stop`. After any
-  // error the next step tries again.
+  // its submitter sealed, or items vanish from the queue again and again and nothing is counted in
+  // between; the engine goes on to put them again, after growing pauses. Cancelled: `stop`. After
+  // any error the next step tries again.
   absl::StatusOr<StepResult> Step(const std::stop_token& stop);
 
   // Only for the thread that calls Step.
@@ -121,8 +122,15 @@ class BatchEngine {
   absl::Status RestoreJob(const ledger::Batch& batch);
   // As RestoreJob, but asks the registry only once in a while.
   absl::Status RestoreJobIfDue(const ledger::Batch& batch);
-  absl::StatusOr<bool> QueuesHoldNothing(const ledger::Batch& batch);
+  // As LostItemDetector, after it has made a queue again that is missing.
+  absl::StatusOr<std::vector<uint64_t>> FindLost(const ledger::Batch& batch);
+  // Gives marks to a batch that was put by an older muster, or redriven, and answers them.
+  absl::StatusOr<std::vector<ledger::PutMark>> MarkFromNowOn(const ledger::Batch& batch);
   absl::Status RefillWhatIsLost(const ledger::Batch& batch);
+  // Puts the `lost` items again, unless the pause after fruitless refills is not over. `counted`:
+  // items that the report has.
+  absl::Status Refill(const ledger::Batch& batch, const std::vector<uint64_t>& lost,
+                      int64_t counted);
   // Deletes the blobs of claim-checked items that nothing can need again.
   absl::Status DeleteBlobs(const ledger::Batch& batch);
 
@@ -132,7 +140,9 @@ class BatchEngine {
   std::optional<job::JobDefinition> job_;
   std::unique_ptr<BatchSource> source_;
   std::optional<LostItemDetector> lost_items_;
-  int refills_ = 0;
+  int fruitless_refills_ = 0;  // in a row
+  int64_t counted_at_refill_ = -1;
+  absl::Duration refill_at_ = -absl::InfiniteDuration();    // monotonic; no refill before it
   absl::Duration job_trusted_until_ = -absl::InfiniteDuration();  // monotonic
   absl::Status content_damage_;  // what the last check of the content found
   absl::Duration content_checked_again_at_ = -absl::InfiniteDuration();  // monotonic

@@ -1,187 +1,23 @@
-// BatchEngine and RunToEnd, over a data directory; the test counts the items instead of a
-// controller.
+// BatchEngine and RunToEnd. What becomes of lost items is in engine_loss_test.cc.
 #include "services/initiator/batch/engine.h"
 
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <random>
 #include <stop_token>
 #include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/backend/backend.h"
-#include "muster/item/queue_names.h"
 #include "muster/item/work_item_codec.h"
-#include "muster/job/job_file.h"
-#include "muster/os/temp_dir.h"
-#include "muster/queue/queue_store.h"
-#include "muster/report/report_client.h"
-#include "muster/report/report_store.h"
-#include "muster/sync/unique_id_generator.h"
-#include "services/initiator/batch/job_queues.h"
-#include "services/initiator/batch/opener.h"
-#include "services/initiator/batch/run_to_end.h"
-#include "services/initiator/batch/source.h"
-#include "tests/fakes/base/fake_clock.h"
-#include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/initiator/batch_engine_fixture.h"
 
 namespace muster::initiator::batch {
 namespace {
 
 using ledger::BatchState;
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kInterval = absl::Seconds(1);
-
-constexpr char kJob[] = R"(
-name: sum
-input: {format: csv, columns: {n: n}}
-item: {transactions: 10}
-handler: {linked: sum}
-queue: {partitions: 2}
-groups:
-  - {name: by_key, keys: [key], measures: {lines: int}}
-)";
-
-class BatchEngineTest : public ::testing::Test {
- protected:
-  BatchEngineTest() {
-    const backend::DataDirUrls urls(dir_.path());
-    queues_ = *backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
-                                       backend::Holders::kInProcess, base::RealClock());
-    ledger_ = *backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite);
-    sync_ = *backend::OpenSyncStore(urls.sync);
-    blobs_ = *backend::OpenBlobStore(urls.blobs);
-    bus_ = *backend::OpenTriggerBus("local:");
-    report_ = *backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, base::RealClock());
-    report_client_ = std::make_unique<report::LocalReportClient>(
-        report_.get(), [this](uint64_t batch) { CompleteIfCounted(batch); });
-    job_queues_ = std::make_unique<JobQueues>(queues_.get(), "acme", &clock_);
-  }
-
-  // Begins a batch of this input.
-  void Begin(const std::string& content) {
-    std::ofstream(input_) << content;
-    const auto source = BatchSource::Open(input_, job_.input).value();
-    sync::UniqueIdGenerator numbers(sync_.get(), "batch", {.range_size = 1});
-    BatchOpener opener(&job_, source.get(), ledger_.get(), &numbers, &clock_);
-    SubmitRequest request;
-    request.request_id = "req";
-    request.handler_version = "1";
-    const auto submission = opener.Open(request);
-    ASSERT_TRUE(submission.ok()) << submission.status();
-    number_ = submission->batch.number;
-    engine_ = std::make_unique<BatchEngine>(number_, Dependencies(), job_queues_.get());
-  }
-
-  void BeginWithRecords(int records) {
-    std::string content = "n\n";
-    for (int i = 0; i < records; ++i) absl::StrAppend(&content, i, "\n");
-    Begin(content);
-  }
-
-  EngineDependencies Dependencies() {
-    EngineDependencies dependencies;
-    dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), &clock_};
-    dependencies.options.account = "acme";
-    dependencies.report_client = report_client_.get();
-    dependencies.dead_items = dead_items_;
-    return dependencies;
-  }
-
-  report::CountedItem ItemOf(uint64_t index, report::ItemOutcome outcome) const {
-    report::CountedItem item;
-    item.batch = number_;
-    item.index = index;
-    item.outcome = outcome;
-    item.transactions =
-        static_cast<int64_t>(ledger_->Items(number_, index, 1)->front().transactions);
-    if (outcome == report::ItemOutcome::kAggregated) item.aggregated = item.transactions;
-    if (outcome == report::ItemOutcome::kDeadLettered) item.cause = "it is poison";
-    item.attempts = 1;
-    item.handler_version = "1";
-    item.worker = "test";
-    return item;
-  }
-
-  // Counts the items, and completes the batch once all are counted, as a controller does.
-  void Count(const std::vector<uint64_t>& indexes,
-             report::ItemOutcome outcome = report::ItemOutcome::kAggregated) {
-    report::CommitRequest commit;
-    commit.partition = "acme/out";
-    for (const uint64_t index : indexes) commit.items.push_back(ItemOf(index, outcome));
-    const auto committed = report_->Commit(commit);
-    ASSERT_TRUE(committed.ok()) << committed.status();
-    CompleteIfCounted(number_);
-  }
-
-  void CompleteIfCounted(uint64_t batch) {
-    const auto counted = (*report_->Read())->GetProgress(batch);
-    const auto recorded = ledger_->Get(batch);
-    if (!counted.ok() || recorded->state != BatchState::kSealed) return;
-    if (static_cast<uint64_t>(counted->items()) < recorded->items) return;
-    ASSERT_TRUE(ledger_->MarkComplete(batch, clock_.Now()).ok());
-    wakeup_.Notify();
-  }
-
-  // Takes all messages out of the input queues; returns their number.
-  int LoseMessages() {
-    int lost = 0;
-    for (const queue::QueueId& id : item::InputQueues("acme", "sum", 2)) {
-      for (;;) {
-        const auto messages = *queues_->Receive(id, {32});
-        if (messages.empty()) break;
-        std::vector<queue::Receipt> receipts;
-        for (const queue::Message& message : messages) receipts.push_back(message.receipt);
-        EXPECT_TRUE(queues_->Delete(id, receipts).ok());
-        lost += static_cast<int>(messages.size());
-      }
-    }
-    return lost;
-  }
-
-  // Runs the batch to its end on a thread; calls `meanwhile` once the run waits for results.
-  absl::StatusOr<StepResult> Run(const std::function<void()>& meanwhile) {
-    absl::StatusOr<StepResult> ended = absl::UnknownError("not run");
-    std::thread run(
-        [&] { ended = RunToEnd(engine_.get(), &wakeup_, &clock_, kInterval, stop_.get_token()); });
-    clock_.AwaitSleepers(1);
-    meanwhile();
-    run.join();
-    return ended;
-  }
-
-  // Lets the run check for lost items, and waits for the end of the check.
-  void PassInterval() {
-    clock_.Advance(kInterval);
-    clock_.AwaitSleepers(1);
-  }
-
-  const os::TempDir dir_;
-  const std::string input_ = dir_ / "in.csv";
-  base::FakeClock clock_;
-  base::LogCapture log_;
-  const job::JobDefinition job_ = job::ParseJob(kJob, "job.yaml").value();
-  std::unique_ptr<queue::QueueStore> queues_;
-  std::unique_ptr<ledger::BatchLedger> ledger_;
-  std::unique_ptr<sync::OptimisticSyncStore> sync_;
-  std::unique_ptr<blob::BlobStore> blobs_;
-  std::unique_ptr<bus::TriggerBus> bus_;
-  std::unique_ptr<report::ReportStore> report_;
-  std::unique_ptr<report::LocalReportClient> report_client_;
-  std::function<absl::StatusOr<absl::flat_hash_set<uint64_t>>(uint64_t)> dead_items_;
-  std::unique_ptr<JobQueues> job_queues_;
-  Wakeup wakeup_;
-  std::stop_source stop_;
-  uint64_t number_ = 0;
-  std::unique_ptr<BatchEngine> engine_;
-};
 
 TEST_F(BatchEngineTest, RunsABatchUntilItsResultsAreCounted) {
   BeginWithRecords(25);
@@ -201,32 +37,6 @@ TEST_F(BatchEngineTest, ANewProcessKnowsHowFarASealedBatchIs) {
   EXPECT_EQ(engine_->split_progress(), std::nullopt);
   ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
   EXPECT_EQ(engine_->split_progress()->transactions_enqueued, 25u);
-}
-
-TEST_F(BatchEngineTest, PutsAgainWhatTheQueuesLostAndOnlyThat) {
-  BeginWithRecords(30);
-  const auto ended = Run([&] {
-    EXPECT_EQ(LoseMessages(), 3);
-    Count({1});
-    PassInterval();
-    EXPECT_EQ(LoseMessages(), 2) << "items 0 and 2";
-    Count({0, 2});
-  });
-  ASSERT_TRUE(ended.ok()) << ended.status();
-}
-
-TEST_F(BatchEngineTest, GivesUpWhenItemsVanishAgainAndAgain) {
-  BeginWithRecords(10);
-  const auto ended = Run([&] {
-    for (int refill = 0; refill < 5; ++refill) {
-      EXPECT_EQ(LoseMessages(), 1);
-      PassInterval();
-    }
-    EXPECT_EQ(LoseMessages(), 1);
-    clock_.Advance(kInterval);
-  });
-  EXPECT_TRUE(absl::IsDataLoss(ended.status())) << ended.status();
-  EXPECT_THAT(ended.status().message(), HasSubstr("vanish from the queue"));
 }
 
 TEST_F(BatchEngineTest, EndsWithTheErrorOfItsController) {
