@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
 #include "muster/v1/batch.pb.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 #include "tests/mesh/batch_service_fixture.h"
 
 namespace muster {
@@ -64,6 +65,26 @@ TEST_F(BatchServiceTest, RefusesARequestIdOfAnotherJobOrRevision) {
   ASSERT_TRUE(rpc::Reason(reused).has_value());
   EXPECT_EQ(rpc::Reason(reused)->reason, "REQUEST_ID_REUSED");
   EXPECT_EQ(rpc::Reason(reused)->metadata.at("batch"), "1");
+}
+
+// The store of the jobs was lost; the ledger has the job of each batch.
+TEST_F(BatchServiceTest, TakesABatchOfAJobThatOnlyTheLedgerStillHas) {
+  ASSERT_TRUE(Submit("march", Input(10)).ok());
+  sync::testing::MemorySyncStore empty;
+  job::JobRegistry jobs(&empty, base::RealClock());
+  initiator::submit::Submissions submissions(
+      {&jobs, ledger_.get(), &numbers_, uploads_.get(),
+       [](const job::JobDefinition&) { return "1"; },
+       [](const job::JobDefinition&) { return absl::OkStatus(); }, base::RealClock()});
+  const auto april = submissions.Begin(Header("april"));
+  ASSERT_TRUE(april.ok()) << april.status();
+  EXPECT_EQ(april->job_revision, job_.revision);
+  EXPECT_EQ(jobs.Get("count")->definition, kJob);
+  v1::SubmitHeader bakery = Header("may");
+  bakery.set_job("bakery");
+  EXPECT_TRUE(absl::IsNotFound(submissions.Begin(bakery).status()));
+  ASSERT_TRUE(jobs.Delete("count").ok());
+  EXPECT_TRUE(absl::IsNotFound(submissions.Begin(Header("june")).status())) << "it was deleted";
 }
 
 TEST_F(BatchServiceTest, GoesOnWithAnUploadWhereItsDurableContentEnds) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/rpc/status.h"
 
@@ -13,6 +14,8 @@ namespace {
 constexpr size_t kMaxRequestIdBytes = 512;
 constexpr size_t kMaxVersionBytes = 256;
 constexpr size_t kMaxTenantBytes = 256;
+// Between two looks at all batches of the ledger: submitters may ask for jobs that never were.
+constexpr absl::Duration kListInterval = absl::Seconds(5);
 
 absl::Status Validate(const v1::SubmitHeader& header) {
   if (header.job().empty()) return rpc::BadField("header.job", "must not be empty");
@@ -93,11 +96,45 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
   }
-  MUSTER_ASSIGN_OR_RETURN(*job, deps_.jobs->GetDefinition(header.job()));
+  MUSTER_ASSIGN_OR_RETURN(*job, FindJob(header.job()));
   if (is_new) return std::nullopt;
   if (header.always_new()) return RequestIdReused(known->number, "already");
   MUSTER_RETURN_IF_ERROR(CheckSame(header, job->revision, *known));
   return *known;
+}
+
+// A store that was lost is empty: it has neither the job nor the revision of any batch of it, while
+// a job that was deleted leaves its revisions, so that Restore changes nothing.
+absl::StatusOr<job::JobDefinition> Submissions::FindJob(const std::string& name) {
+  absl::StatusOr<job::JobDefinition> found = deps_.jobs->GetDefinition(name);
+  if (!absl::IsNotFound(found.status())) return found;
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> newest, NewestBatchOf(name));
+  if (!newest.has_value()) return found;
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->Get(*newest));
+  MUSTER_ASSIGN_OR_RETURN(const bool restored,
+                          deps_.jobs->Restore({.name = batch.job,
+                                               .definition = batch.job_definition,
+                                               .revision = batch.job_revision,
+                                               .updated = batch.created}));
+  if (restored) {
+    base::Log(base::kWarning, "put back a job that was lost, for a submit",
+              {{"job", batch.job}, {"revision", batch.job_revision}, {"batch", batch.number}});
+  }
+  return deps_.jobs->GetDefinition(name);
+}
+
+absl::StatusOr<std::optional<uint64_t>> Submissions::NewestBatchOf(const std::string& job) {
+  base::MutexLock lock(&mu_);
+  const absl::Duration now = deps_.clock->Monotonic();
+  if (now >= listed_at_ + kListInterval) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, deps_.ledger->List());
+    newest_batches_.clear();
+    for (const ledger::Batch& batch : batches) newest_batches_[batch.job] = batch.number;
+    listed_at_ = now;
+  }
+  const auto newest = newest_batches_.find(job);
+  if (newest == newest_batches_.end()) return std::nullopt;
+  return newest->second;
 }
 
 absl::StatusOr<uint64_t> Submissions::FindBegun(const std::string& request_id) {

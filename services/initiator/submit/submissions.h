@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/trace_context.h"
@@ -72,6 +74,12 @@ class Submissions {
   // The batch that `header` goes on with. nullopt: it begins a new one, of `job`.
   absl::StatusOr<std::optional<ledger::Batch>> Find(const v1::SubmitHeader& header,
                                                     job::JobDefinition* job);
+  // The definition of the job. A job that the registry has lost with its store is put back from the
+  // newest batch of the job in the ledger. NotFound: no such job.
+  absl::StatusOr<job::JobDefinition> FindJob(const std::string& name) ABSL_LOCKS_EXCLUDED(mu_);
+  // The number of the job's newest batch; nullopt: the ledger had none at its last look.
+  absl::StatusOr<std::optional<uint64_t>> NewestBatchOf(const std::string& job)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // OK: `batch` is what `header` began, or begins with the job at `revision`.
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);
@@ -90,6 +98,11 @@ class Submissions {
   // headers with one request id make one batch. Submissions with other request ids share syncs of
   // the ledger meanwhile.
   base::KeyedMutex requests_;
+
+  base::Mutex mu_;
+  // The newest batch of each job, as the ledger had them at listed_at_ (monotonic).
+  std::map<std::string, uint64_t> newest_batches_ ABSL_GUARDED_BY(mu_);
+  absl::Duration listed_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
 };
 
 }  // namespace muster::initiator::submit
