@@ -96,6 +96,11 @@ struct ItemBoundary {
   bool oversized = false;        // one record longer than a record may be
 };
 
+// The Unavailable of a remote ledger when each of the initiators that it knows, `asked` of them,
+// has answered that it does not have the batch. One that is away may have it.
+absl::Status UnknownToAll(uint64_t batch, size_t asked);
+bool IsUnknownToAll(const absl::Status& status);
+
 // The part of a ledger that a counter of results needs, perhaps in another process than the
 // ledger's (ledger/remote). Statuses are the ledger's; a remote ledger adds Unavailable.
 //

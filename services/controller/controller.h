@@ -53,6 +53,10 @@ struct Options {
   // short; a lease that lapses during a commit costs a duplicate, which is dropped.
   absl::Duration visibility = absl::Seconds(10);
   absl::Duration safety_check_interval = absl::Seconds(30);
+  // How long results wait while every known initiator answers that it does not have their batch.
+  // Then they are poison. An initiator that comes back later with the batch has the items worked on
+  // once more: their results have left the queue, and they have no row.
+  absl::Duration unknown_batch_grace = absl::Minutes(10);
 };
 
 // The host's callbacks. Called on the controller's thread, without locks held; they must return

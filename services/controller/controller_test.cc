@@ -7,6 +7,7 @@
 namespace muster::controller {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -297,6 +298,38 @@ TEST_F(ControllerTest, LooksSoonForResultsThatWaitForALedgerAlsoAfterOtherWork) 
   EXPECT_EQ(Stats().poison, 1);
   clock_.Advance(absl::Milliseconds(250));
   host_->AwaitCompletions(1);
+}
+
+// They would hold up the job for ever.
+TEST_F(ControllerTest, PutsAsideResultsOfABatchThatNoInitiatorHasHadForAWhile) {
+  OpenBatch(2);
+  records_->BeUnknownToAll(true);
+  PutQuietly({Result(0), Result(1)});
+  Options options = Instantly();
+  Start(options);
+  const absl::Duration start = clock_.Monotonic();
+  PassUntil(start + options.unknown_batch_grace - absl::Seconds(31));
+  EXPECT_EQ(Stats().stored(), 2) << "the initiator may come back";
+  EXPECT_EQ(Stats().poison, 0);
+  PassUntil(start + 2 * options.unknown_batch_grace);
+  EXPECT_EQ(Stats().stored(), 0);
+  Stop();
+  EXPECT_THAT(PoisonCauses(), Each("no initiator has had the ledger of batch 7 for 10m"));
+  EXPECT_EQ(Stats().poison, 2);
+}
+
+TEST_F(ControllerTest, CountsResultsWhoseInitiatorComesBackInTime) {
+  OpenBatch(2);
+  records_->BeUnknownToAll(true);
+  PutQuietly({Result(0), Result(1)});
+  Options options = Instantly();
+  Start(options);
+  const absl::Duration start = clock_.Monotonic();
+  PassUntil(start + options.unknown_batch_grace - absl::Seconds(31));
+  records_->BeUnknownToAll(false);
+  PassUntil(start + 2 * options.unknown_batch_grace);
+  host_->AwaitCompletions(1);
+  EXPECT_EQ(Stats().poison, 0);
 }
 
 TEST_F(ControllerTest, LetsResultsShareATransaction) {

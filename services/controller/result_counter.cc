@@ -16,13 +16,8 @@ namespace muster::controller {
 
 namespace {
 
-// The counter does not ask a ledger that did not answer for so long; the pause doubles with each
-// failure.
-constexpr absl::Duration kMinAwayPause = absl::Milliseconds(250);
-constexpr absl::Duration kMaxAwayPause = absl::Seconds(30);
 // Between two log lines about results that this controller cannot read.
 constexpr absl::Duration kTellPause = absl::Minutes(1);
-constexpr size_t kMaxAway = 1000;
 
 report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& traits) {
   report::BatchFacts facts;
@@ -53,7 +48,8 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
       deps_(dependencies),
       stop_(std::move(stop)),
       retry_({}, dependencies.clock),
-      ledger_cache_(dependencies.ledger, dependencies.report) {}
+      ledger_cache_(dependencies.ledger, dependencies.report),
+      away_(options.unknown_batch_grace, dependencies.clock) {}
 
 absl::StatusOr<int> ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
@@ -123,9 +119,7 @@ void ResultCounter::Keep(DecodedResults results, queue::Message message) {
 void ResultCounter::ComeAgain(uint64_t batch, queue::Receipt receipt) {
   queue::UpdateRequest& request = put_back_.emplace_back();
   request.receipt = std::move(receipt);
-  const auto away = away_.find(batch);
-  MUSTER_CHECK(away != away_.end(), "batch ", batch, " is not away");
-  request.visibility = away->second.pause;
+  request.visibility = away_.PauseOf(batch);
   request.attempt_ended = true;
 }
 
@@ -154,34 +148,23 @@ void ResultCounter::LeaveToNewer(const absl::Status& why) {
   }
 }
 
-// Forgets batches whose results have not come again even one lease after they were due: another
-// controller has counted them.
 absl::Duration ResultCounter::ComesAgainIn() {
-  const absl::Duration now = deps_.clock->Monotonic();
-  std::erase_if(away_,
-                [&](const auto& entry) { return now >= entry.second.until + options_.visibility; });
-  absl::Duration soonest = now < left_until_ ? options_.visibility : absl::InfiniteDuration();
-  for (const auto& [batch, away] : away_) soonest = std::min(soonest, away.pause);
-  return soonest;
+  const absl::Duration pause = away_.ShortestPause(options_.visibility);
+  return deps_.clock->Monotonic() < left_until_ ? std::min(pause, options_.visibility) : pause;
 }
 
 absl::Status ResultCounter::Check(const report::CountedItem& item) {
-  const absl::Duration now = deps_.clock->Monotonic();
-  const auto away = away_.find(item.batch);
-  if (away != away_.end() && now < away->second.until) {
-    return absl::UnavailableError("its ledger does not answer");
-  }
+  MUSTER_RETURN_IF_ERROR(away_.MayAsk(item.batch));
   absl::Status fits = ledger_cache_.Check(item);
   if (!base::IsTransient(fits)) {
-    if (away != away_.end()) away_.erase(away);
+    away_.NoteThere(item.batch);
     return fits;
   }
-  base::Log(base::kWarning, "results wait for the ledger of their batch",
-            {{"batch", item.batch}, {"why", fits.ToString()}});
-  const absl::Duration pause =
-      away == away_.end() ? kMinAwayPause : std::min(away->second.pause * 2, kMaxAwayPause);
-  if (away_.size() >= kMaxAway) away_.clear();
-  away_[item.batch] = {now + pause, pause};
+  fits = away_.NoteAway(item.batch, fits);
+  if (base::IsTransient(fits)) {
+    base::Log(base::kWarning, "results wait for the ledger of their batch",
+              {{"batch", item.batch}, {"why", fits.ToString()}});
+  }
   return fits;
 }
 

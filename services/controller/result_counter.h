@@ -15,6 +15,7 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
+#include "services/controller/away_ledgers.h"
 #include "services/controller/controller.h"
 #include "services/controller/result_decoder.h"
 
@@ -134,12 +135,7 @@ class ResultCounter {
   std::map<uint64_t, uint64_t> items_of_batch_;
   std::vector<queue::DeadLetterRequest> hopeless_;
 
-  // A batch whose ledger was away: when to ask the ledger again, and the pause before that.
-  struct Away {
-    absl::Duration until;
-    absl::Duration pause;
-  };
-  std::map<uint64_t, Away> away_;
+  AwayLedgers away_;
   std::vector<queue::UpdateRequest> put_back_;  // by this Receive
   absl::Duration left_until_;  // until then, results for a newer controller may come again
   absl::Duration

@@ -97,8 +97,9 @@ absl::Status RemoteBatchRecords::Ask(
     }
   }
   if (!unreachable.ok()) return unreachable;
-  return absl::UnavailableError(absl::StrCat("none of the ", addresses.size(),
-                                             " initiators that are known has batch ", batch));
+  if (!addresses.empty()) return ledger::UnknownToAll(batch, addresses.size());
+  return absl::UnavailableError(
+      absl::StrCat("no initiator is known that could have batch ", batch));
 }
 
 // Initiators before this one may have taken all of the time. They are spared next time, and this

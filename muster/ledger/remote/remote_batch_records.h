@@ -24,10 +24,10 @@ namespace muster::ledger::remote {
 // HOST:PORT of every initiator that is known now.
 using KnownInitiators = std::function<std::vector<std::string>()>;
 
-// Thread-safe. Beside the ledger's own statuses: Unavailable, when an initiator does not answer,
-// and when none of the known initiators has the batch, because the one that has it may be away for
-// now. An initiator that hangs costs its callers one timeout, and then nothing for a while
-// (rpc::CircuitBreaker).
+// Thread-safe. Beside the ledger's own statuses: Unavailable, when an initiator does not answer or
+// none is known; and ledger::UnknownToAll, when none of the known initiators has the batch: the one
+// that has it may be away for now. An initiator that hangs costs its callers one timeout, and then
+// nothing for a while (rpc::CircuitBreaker).
 class RemoteBatchRecords final : public ledger::BatchRecords {
  public:
   // Each call ends after `timeout` at the latest, however many initiators it asks.

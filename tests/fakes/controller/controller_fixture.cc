@@ -111,6 +111,14 @@ void ControllerTest::Start(Options options) {
   ASSERT_TRUE(controller_->Start().ok());
 }
 
+void ControllerTest::PassUntil(absl::Duration until) {
+  while (clock_.Monotonic() < until && Stats().stored() > 0) {
+    clock_.AwaitSleepers(1);
+    clock_.Advance(absl::Seconds(1));
+  }
+  clock_.AwaitSleepers(1);
+}
+
 report::Progress ControllerTest::GetProgress() {
   return OrDie(OrDie(sqlite_->Read())->GetProgress(kBatch));
 }

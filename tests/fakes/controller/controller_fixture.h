@@ -85,9 +85,12 @@ class AbsentRecords final : public ledger::BatchRecords {
 
   // Call it before the controller starts.
   void BeAwayFor(int calls) { calls_away_ = calls; }
+  // From now on, every initiator that is known says that it does not have the batches.
+  void BeUnknownToAll(bool unknown) { unknown_ = unknown; }
 
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
     if (calls_away_-- > 0) return absl::UnavailableError("nobody has it");
+    if (unknown_) return ledger::UnknownToAll(batch, 2);
     return records_->Get(batch);
   }
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
@@ -101,6 +104,7 @@ class AbsentRecords final : public ledger::BatchRecords {
  private:
   ledger::BatchRecords* const records_;  // not owned
   std::atomic<int> calls_away_{0};
+  std::atomic<bool> unknown_{false};
 };
 
 // The host of the controller: records its callbacks, for which the test waits.
@@ -180,6 +184,8 @@ class ControllerTest : public ::testing::Test {
   }
   void Start(Options options = Instantly());
   void Stop() { controller_.reset(); }
+  // Passes the controller's waits until `until` (monotonic), or until no result is stored any more.
+  void PassUntil(absl::Duration until);
   // Counts each result as soon as it has arrived.
   static Options Instantly();
 
