@@ -61,6 +61,18 @@ absl::StatusOr<v1::BatchStatus> BatchService::StatusOf(uint64_t batch) const {
   return batch::StatusOf(batch_status, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
 }
 
+// The ledger lies with one initiator, the report does not.
+absl::Status BatchService::NotHere(uint64_t batch, const absl::Status& unknown) const {
+  const absl::StatusOr<report::Progress> counted = deps_.report_client->GetProgress(batch);
+  if (!counted.ok()) return unknown;
+  return absl::NotFoundError(
+      absl::StrCat("this initiator has no ledger of batch ", batch, ", but the report has ",
+                   counted->transactions, " transactions of it, of job '", counted->job,
+                   "': another initiator has the ledger, or it is lost with its data directory; "
+                   "`muster report ",
+                   batch, "` shows what is counted"));
+}
+
 grpc::Status BatchService::Submit(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<v1::SubmitResponse, v1::SubmitRequest>* stream) {
@@ -83,7 +95,10 @@ grpc::Status BatchService::GetBatch(grpc::ServerContext* context,
                                     const v1::GetBatchRequest* request,
                                     v1::GetBatchResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(*response->mutable_status(), StatusOf(request->batch()));
+    absl::StatusOr<v1::BatchStatus> status = StatusOf(request->batch());
+    if (absl::IsNotFound(status.status())) return NotHere(request->batch(), status.status());
+    MUSTER_RETURN_IF_ERROR(status.status());
+    *response->mutable_status() = *std::move(status);
     return absl::OkStatus();
   });
 }

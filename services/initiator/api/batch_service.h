@@ -102,6 +102,8 @@ class BatchService final
   absl::StatusOr<report::StoredReceipt> ReceiptOfCancelled(const ledger::Batch& batch);
   // The batch's status, as its next revision.
   absl::StatusOr<v1::BatchStatus> StatusOf(uint64_t batch) const;
+  // The error for a batch that the ledger does not have, with what the report knows of it.
+  absl::Status NotHere(uint64_t batch, const absl::Status& unknown) const;
 
   const Dependencies deps_;
   rpc::StreamLimiter uploads_;
