@@ -126,7 +126,7 @@ TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
   const Done done = RunOnServer({"doctor", "-o", "json"});
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out, HasSubstr("{\"health\":\"warning\",\"what\":\"queue local/shop-in-0\","
-                                  "\"found\":\"1 message was given up\""));
+                                  "\"found\":\"1 message was given up, the oldest: it hung\""));
 }
 
 }  // namespace

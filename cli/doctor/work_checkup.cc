@@ -16,6 +16,7 @@
 #include "cli/scale/agent_client.h"
 #include "cli/server/mesh_client.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
 #include "muster/scaling/rules/rules.h"
@@ -26,6 +27,8 @@ namespace muster::cli {
 namespace {
 
 constexpr char kScaling[] = "scaling";
+// Of a cause: a finding is one line.
+constexpr size_t kMaxCauseBytes = 200;
 
 // What one agent says of itself. That it does not answer, its own finding says.
 absl::StatusOr<v1::GetAgentResponse> AskAgent(const MeshClient& mesh,
@@ -214,6 +217,14 @@ void CheckJobs(const MeshClient& mesh, const Workforce& workforce, Findings* fin
   for (const v1::Job& job : *jobs) CheckJob(job, workforce, findings);
 }
 
+// Why the oldest poison message of the queue was given up; empty: it cannot be read.
+std::string OldestCause(QueueAdmin& admin, const queue::QueueId& id) {
+  const absl::StatusOr<std::vector<queue::PoisonMessage>> oldest = admin.Poison(id, 1);
+  if (!oldest.ok() || oldest->empty() || oldest->front().cause.reason.empty()) return "";
+  return absl::StrCat(", the oldest: ",
+                      base::Printable(oldest->front().cause.reason, kMaxCauseBytes));
+}
+
 void CheckQueues(const CommonOptions& options, const std::string& account,
                  const Environment& environment, Findings* findings) {
   const absl::StatusOr<std::unique_ptr<QueueAdmin>> admin = OpenQueueAdmin(options, environment);
@@ -224,11 +235,12 @@ void CheckQueues(const CommonOptions& options, const std::string& account,
   for (const auto& [id, stats] : *queues) {
     if (stats.poison == 0) continue;
     any = true;
-    findings->push_back({Health::kWarning, absl::StrCat("queue ", id.ToString()),
-                         absl::StrCat(Counted(static_cast<uint64_t>(stats.poison), "message"),
-                                      stats.poison == 1 ? " was" : " were", " given up"),
-                         absl::StrCat("`muster queue poison ", id.ToString(),
-                                      "` says why; `muster queue redrive` tries them again")});
+    findings->push_back(
+        {Health::kWarning, absl::StrCat("queue ", id.ToString()),
+         absl::StrCat(Counted(static_cast<uint64_t>(stats.poison), "message"),
+                      stats.poison == 1 ? " was" : " were", " given up", OldestCause(**admin, id)),
+         absl::StrCat("`muster queue poison ", id.ToString(),
+                      "` says why; `muster queue redrive` tries them again")});
   }
   if (any) return;
   findings->push_back(
