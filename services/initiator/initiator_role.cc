@@ -63,6 +63,7 @@ struct InitiatorRole::Parts {
                submit::AskInitiators(
                    [role] { return role->membership_->AddressesOf(v1::ROLE_INITIATOR); },
                    role->host_.channel())),
+        suspended(stores.sync),
         quotes(&jobs, &agent, role->host_.account),
         numbers(stores.sync, batch::kBatchNumbers,
                 {.range_size = kReservedNumbers,
@@ -101,6 +102,7 @@ struct InitiatorRole::Parts {
   submit::Admission admission;
   item::CancelledBatches cancelled;
   submit::RequestClaims claims;
+  item::SuspendedBatches suspended;
   api::Quotes quotes;
   sync::UniqueIdGenerator numbers;
   batch::BatchScheduler scheduler;
@@ -157,6 +159,10 @@ batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts
   tools.content = uploads_.get();
   tools.report_client = &parts->report_client;
   tools.cancelled = &parts->cancelled;
+  tools.suspended = &parts->suspended;
+  tools.no_worker_fits = [parts](const ledger::Batch& batch) {
+    return parts->versions.NoneFits(batch.job, batch.handler_version);
+  };
   tools.jobs = &parts->jobs;
   if (!directory_id_.empty()) {
     tools.release_request = [parts](const ledger::Batch& batch) {

@@ -134,6 +134,10 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   if (IsCancelled(item->identity.batch)) return Unrun();
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
   if (worker.ok()) return WorkUnlessCancelled(**worker, *item, attempt);
+  // Its initiator puts the item again once a worker fits.
+  const bool suspended =
+      setup_->suspended != nullptr && setup_->suspended->Contains(item->identity.batch);
+  if (suspended) return Unrun();
   return LeaveToOthers(*item, WantedBy(item->identity), std::string(worker.status().message()));
 }
 

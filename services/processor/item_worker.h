@@ -20,6 +20,7 @@
 #include "muster/handler/health.h"
 #include "muster/input/record_parser.h"
 #include "muster/item/cancelled_batches.h"
+#include "muster/item/suspended_batches.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/job/job.h"
 #include "muster/listener/subscriber.h"
@@ -60,6 +61,9 @@ struct WorkerSetup {
   RevisionSource* revisions = nullptr;  // not owned
   // Cancelled batches, whose items the workers drop; null: there are none. Not owned.
   item::CancelledBatches* cancelled = nullptr;
+  // Suspended batches, whose items the workers drop if they do not fit; null: they give them back.
+  // Not owned.
+  item::SuspendedBatches* suspended = nullptr;
   // Transactions of processed items, counted at each attempt: for progress bars, not for
   // accounting.
   mutable std::atomic<uint64_t> transactions_processed{0};

@@ -12,11 +12,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/item/cancelled_batches.h"
+#include "muster/item/suspended_batches.h"
 #include "muster/v1/item_result.pb.h"
 #include "muster/v1/work_item.pb.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/processor/item_worker_fixture.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::processor {
 
@@ -476,6 +478,27 @@ TEST_F(ItemWorkerTest, LeavesTheItemsOfACancelledBatchUnrun) {
   });
   EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
   EXPECT_THAT(settled.outputs, ::testing::IsEmpty());
+}
+
+TEST_F(ItemWorkerTest, DropsAnItemOfASuspendedBatchThatItDoesNotFit) {
+  sync::testing::MemorySyncStore store;
+  item::SuspendedBatches suspended(&store);
+  setup_.suspended = &suspended;
+  version_of_items_ = "6";
+  const queue::Message item = Item("a,1\n", 1);
+  EXPECT_EQ(Work(item).kind, Settlement::Kind::kDefer);
+  ASSERT_TRUE(suspended.Add(3).ok());
+  const Settlement settled = Work(item);
+  EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
+  EXPECT_THAT(settled.outputs, IsEmpty());
+}
+
+TEST_F(ItemWorkerTest, WorksOnAFittingItemOfASuspendedBatch) {
+  sync::testing::MemorySyncStore store;
+  item::SuspendedBatches suspended(&store);
+  setup_.suspended = &suspended;
+  ASSERT_TRUE(suspended.Add(3).ok());
+  EXPECT_EQ(ResultOf(Work(Item("a,1\n", 1))).transactions(), 1);
 }
 
 TEST_F(ItemWorkerTest, StopsAnItemWhoseBatchIsCancelledMeanwhileAndIsDoneWithIt) {

@@ -14,6 +14,7 @@
 #include "muster/bus/trigger_bus.h"
 #include "muster/handler/handler.h"
 #include "muster/item/cancelled_batches.h"
+#include "muster/item/suspended_batches.h"
 #include "muster/job/job.h"
 #include "muster/listener/listener.h"
 #include "muster/queue/queue_store.h"
@@ -48,6 +49,8 @@ struct Dependencies {
   // Cancelled batches, whose items are taken and dropped; null: there are none.
   item::CancelledBatches* cancelled = nullptr;
   SlowItems* slow_items = nullptr;  // warns of slow handlers; null: nobody does
+  // Suspended batches, whose items are dropped if no worker here fits; null: they are given back.
+  item::SuspendedBatches* suspended = nullptr;
 };
 
 struct Options {

@@ -50,10 +50,12 @@ absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) 
   if (jobs_ == nullptr) {
     jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
     cancelled_ = std::make_unique<item::CancelledBatches>(stores.sync);
+    suspended_ = std::make_unique<item::SuspendedBatches>(stores.sync);
   }
   if (works_) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(service_.Start(
-      {stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get()}, jobs_.get()));
+      {stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get(), suspended_.get()},
+      jobs_.get()));
   works_ = true;
   return absl::OkStatus();
 }
@@ -72,6 +74,7 @@ void ProcessorRole::Close() {
   membership_.reset();
   service_.Close();
   works_ = false;
+  suspended_.reset();
   cancelled_.reset();
   jobs_.reset();
 }

@@ -39,6 +39,7 @@ class ProcessorRole final : public host::Role {
   base::Clock* const clock_;                           // not owned
   std::unique_ptr<job::JobRegistry> jobs_;             // from Open to Close
   std::unique_ptr<item::CancelledBatches> cancelled_;  // likewise
+  std::unique_ptr<item::SuspendedBatches> suspended_;  // likewise
   ProcessorService service_;
   bool works_ = false;  // from Open to Close: service_ is started
   WorkerService workers_;

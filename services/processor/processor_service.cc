@@ -139,11 +139,16 @@ void ProcessorService::StopRefused(const Refusal& refusal) {
   DrainAside(served);
 }
 
-// Best effort: without it workers only waste work on cancelled batches.
+// Best effort: without it workers only waste work on cancelled and suspended batches.
 void ProcessorService::RefreshCancelled() {
-  if (deps_.cancelled == nullptr) return;
-  base::LogUnlessOk(base::kWarning, "items of cancelled batches may be worked on in vain",
-                    deps_.cancelled->Refresh());
+  if (deps_.cancelled != nullptr) {
+    base::LogUnlessOk(base::kWarning, "items of cancelled batches may be worked on in vain",
+                      deps_.cancelled->Refresh());
+  }
+  if (deps_.suspended != nullptr) {
+    base::LogUnlessOk(base::kWarning, "items that no worker fits are given back again and again",
+                      deps_.suspended->Refresh());
+  }
 }
 
 absl::Status ProcessorService::Look() {

@@ -3,6 +3,8 @@
 
 #include "services/initiator/batch/engine.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
@@ -51,6 +53,10 @@ constexpr absl::Duration kJobTrust = absl::Minutes(1);
 // is until a person puts it back.
 constexpr absl::Duration kContentRecheck = absl::Minutes(1);
 
+// Longer than a restart of the workers that fit a batch: to take its items out of the queue and put
+// them again costs more than to give them back for so long.
+constexpr absl::Duration kSuspendAfter = absl::Minutes(1);
+
 }  // namespace
 
 absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
@@ -58,7 +64,10 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
   if (absl::IsNotFound(recorded.status())) return StepResult::kDone;  // another initiator's
   MUSTER_RETURN_IF_ERROR(recorded.status());
   const ledger::Batch& batch = *recorded;
-  if (batch.state == ledger::BatchState::kCancelled) return StepResult::kDone;
+  if (batch.state == ledger::BatchState::kCancelled) {
+    MUSTER_RETURN_IF_ERROR(EndSuspension());
+    return StepResult::kDone;
+  }
   const absl::Status prepared = Prepare(batch, stop);
   if (input::HasNotArrived(prepared)) return StepResult::kNeedsContent;
   if (!refusal_.ok()) return StepResult::kRefused;
@@ -66,6 +75,7 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
   MUSTER_CHECK(enqueuer_ != nullptr && lost_items_.has_value(), "batch ", number_,
                " is prepared and has no enqueuer");
   if (batch.state == ledger::BatchState::kComplete) {
+    MUSTER_RETURN_IF_ERROR(EndSuspension());
     MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
     return StepResult::kDone;
   }
@@ -218,6 +228,30 @@ absl::StatusOr<std::vector<ledger::PutMark>> BatchEngine::MarkFromNowOn(
   return marks;
 }
 
+absl::Status BatchEngine::CheckSuspension(const ledger::Batch& batch) {
+  if (tools_.suspended == nullptr) return absl::OkStatus();
+  if (batch.handler_version.empty() || !tools_.no_worker_fits(batch)) {
+    misfit_since_ = absl::InfiniteDuration();
+    return EndSuspension();
+  }
+  const absl::Duration now = tools_.stores.clock->Monotonic();
+  misfit_since_ = std::min(misfit_since_, now);
+  if (!tools_.suspended->Contains(number_)) {
+    if (now - misfit_since_ < kSuspendAfter) return absl::OkStatus();
+    MUSTER_RETURN_IF_ERROR(tools_.suspended->Add(number_));
+    base::Log(base::kWarning, "the items of a batch that no worker fits leave the queue",
+              {{"batch", number_}, {"handler_version", batch.handler_version}});
+  }
+  return absl::UnavailableError(absl::StrCat("no processor has handler version '",
+                                             batch.handler_version, "' of job '", batch.job,
+                                             "': its items wait in the ledger until one has"));
+}
+
+absl::Status BatchEngine::EndSuspension() {
+  if (tools_.suspended == nullptr || !tools_.suspended->Contains(number_)) return absl::OkStatus();
+  return tools_.suspended->Remove(number_);
+}
+
 absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch) {
   // Registers at every check: the report may have been lost, or restored from an older copy.
   MUSTER_RETURN_IF_ERROR(Register());
@@ -227,6 +261,7 @@ absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch) {
     return tools_.report_client->CheckCompletion(number_);  // an earlier request may have been lost
   }
   MUSTER_RETURN_IF_ERROR(RestoreJobIfDue(batch));
+  MUSTER_RETURN_IF_ERROR(CheckSuspension(batch));
   ledger::Batch marked = batch;
   if (marked.put_marks.size() != lost_items_->partitions()) {
     MUSTER_ASSIGN_OR_RETURN(marked.put_marks, MarkFromNowOn(batch));

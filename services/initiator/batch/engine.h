@@ -28,6 +28,7 @@
 #include "muster/base/worker_pool.h"
 #include "muster/input/byte_source.h"
 #include "muster/item/cancelled_batches.h"
+#include "muster/item/suspended_batches.h"
 #include "muster/job/job.h"
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
@@ -50,6 +51,10 @@ struct EngineDependencies {
   report::ReportClient* report_client = nullptr;
   // The record of cancelled batches, which workers read; may be null.
   item::CancelledBatches* cancelled = nullptr;
+  // The record of suspended batches, which workers read; null: batches are never suspended.
+  item::SuspendedBatches* suspended = nullptr;
+  // Whether the batch's job has workers, and none of them fits the batch. Set with `suspended`.
+  std::function<bool(const ledger::Batch&)> no_worker_fits = nullptr;
   // Indexes of the dead-lettered items of a batch, whose blobs a redrive needs. Empty: they are not
   // known, so the blobs of a batch with dead-lettered items stay.
   std::function<absl::StatusOr<absl::flat_hash_set<uint64_t>>(uint64_t batch)> dead_items = nullptr;
@@ -126,6 +131,10 @@ class BatchEngine {
   absl::StatusOr<std::vector<uint64_t>> FindLost(const ledger::Batch& batch);
   // Gives marks to a batch that was put by an older muster, or redriven, and answers them.
   absl::StatusOr<std::vector<ledger::PutMark>> MarkFromNowOn(const ledger::Batch& batch);
+  // Suspends a batch that no worker has fitted for a while, and ends the suspension when one does.
+  // Unavailable: the batch is suspended.
+  absl::Status CheckSuspension(const ledger::Batch& batch);
+  absl::Status EndSuspension();
   absl::Status RefillWhatIsLost(const ledger::Batch& batch);
   // Puts the `lost` items again, unless the pause after fruitless refills is not over. `counted`:
   // items that the report has.
@@ -143,6 +152,7 @@ class BatchEngine {
   int fruitless_refills_ = 0;  // in a row
   int64_t counted_at_refill_ = -1;
   absl::Duration refill_at_ = -absl::InfiniteDuration();    // monotonic; no refill before it
+  absl::Duration misfit_since_ = absl::InfiniteDuration();  // monotonic; infinite: a worker fits
   absl::Duration job_trusted_until_ = -absl::InfiniteDuration();  // monotonic
   absl::Status content_damage_;  // what the last check of the content found
   absl::Duration content_checked_again_at_ = -absl::InfiniteDuration();  // monotonic

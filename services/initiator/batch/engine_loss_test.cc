@@ -1,4 +1,4 @@
-// What BatchEngine does about items that a queue has lost.
+// What BatchEngine does about items that a queue has lost, and about items that no worker fits.
 #include <memory>
 #include <string>
 #include <vector>
@@ -162,6 +162,50 @@ TEST_F(BatchEngineTest, GoesOnToPutItemsAgainThatVanishedAgainAndAgain) {
   EXPECT_EQ(LoseMessages(), 0) << "but not at once";
   Count({0});
   ASSERT_EQ(*engine_->Step({}), StepResult::kDone);
+}
+
+TEST_F(BatchEngineTest, SuspendsABatchThatNoWorkerFitsUntilOneDoes) {
+  BeginWithRecords(30);
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  no_worker_fits_ = true;
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  EXPECT_FALSE(suspended_.Contains(number_)) << "the worker may come back soon";
+  clock_.Advance(absl::Minutes(1));
+  const absl::Status waits = engine_->Step({}).status();
+  EXPECT_TRUE(absl::IsUnavailable(waits)) << waits;
+  EXPECT_THAT(waits.message(), HasSubstr("no processor has handler version '1' of job 'sum'"));
+  EXPECT_TRUE(suspended_.Contains(number_));
+  // Workers take its items out of the queue.
+  EXPECT_EQ(LoseMessages(), 3);
+  EXPECT_TRUE(absl::IsUnavailable(engine_->Step({}).status()));
+  EXPECT_EQ(LoseMessages(), 0) << "they would only be taken out again";
+  no_worker_fits_ = false;
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  EXPECT_FALSE(suspended_.Contains(number_));
+  EXPECT_EQ(LoseMessages(), 3);
+}
+
+TEST_F(BatchEngineTest, SuspendsNoBatchWhoseWorkersComeBackSoon) {
+  BeginWithRecords(30);
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  for (int i = 0; i < 3; ++i) {
+    no_worker_fits_ = true;
+    ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+    clock_.Advance(absl::Seconds(50));
+    ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+    no_worker_fits_ = false;
+    ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  }
+  EXPECT_FALSE(suspended_.Contains(number_));
+}
+
+TEST_F(BatchEngineTest, LeavesNoSuspensionOfACancelledBatchBehind) {
+  BeginWithRecords(30);
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  ASSERT_TRUE(suspended_.Add(number_).ok());
+  ASSERT_TRUE(ledger_->Cancel(number_, clock_.Now(), "done with").ok());
+  ASSERT_EQ(*engine_->Step({}), StepResult::kDone);
+  EXPECT_FALSE(suspended_.Contains(number_));
 }
 
 }  // namespace

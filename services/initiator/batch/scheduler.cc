@@ -44,6 +44,11 @@ absl::Status BatchScheduler::Start() {
   MUSTER_ASSIGN_OR_RETURN(
       subscription_, tools_.stores.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, tools_.stores.ledger->List());
+  if (tools_.suspended != nullptr) {
+    // Its engines look for their own batches in the record of an earlier process.
+    base::LogUnlessOk(base::kWarning, "suspended batches are not known yet",
+                      tools_.suspended->Refresh());
+  }
   for (const ledger::Batch& batch : batches) {
     if (!IsOver(batch.state)) Advance(batch.number);
   }

@@ -54,6 +54,18 @@ absl::StatusOr<std::string> HandlerVersions::Current(const job::JobDefinition& j
                    "': try again, or say which handler version the batch is for"));
 }
 
+bool HandlerVersions::NoneFits(const std::string& job, const std::string& version) {
+  bool any = false;
+  for (const bus::RosterEntry& entry : ProcessorsThere(roster_)) {
+    for (const v1::HandlerVersion& handler : entry.heartbeat.instance().handlers()) {
+      if (handler.job() != job) continue;
+      if (handler.version() == version) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
 absl::StatusOr<bool> HandlerVersions::HaveAllSpoken(const std::string& job) {
   if (clock_->Monotonic() - began_ < TimeToSpeak()) return false;
   if (ProcessorsThere(roster_).empty()) return true;

@@ -27,6 +27,9 @@ class HandlerVersions {
   // Other errors are those of JobRegistry::Get.
   absl::StatusOr<std::string> Current(const job::JobDefinition& job);
 
+  // Whether live processors have the job's handler, and none of them in this version.
+  bool NoneFits(const std::string& job, const std::string& version);
+
  private:
   // Whether every processor that has the job's handler had time to report it.
   absl::StatusOr<bool> HaveAllSpoken(const std::string& job);

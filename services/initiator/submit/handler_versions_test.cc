@@ -97,6 +97,18 @@ TEST_F(HandlerVersionsTest, IsNoneWhereProcessorsWorkForOtherJobsOnly) {
   EXPECT_EQ(Current("shop"), "");
 }
 
+TEST_F(HandlerVersionsTest, FitNothingOnlyWhereTheJobHasWorkersOfOtherVersions) {
+  EXPECT_FALSE(versions_->NoneFits("shop", "1")) << "the items lie still in the queue";
+  OnHeartbeat("a", "bakery", "2");
+  EXPECT_FALSE(versions_->NoneFits("shop", "1"));
+  OnHeartbeat("b", "shop", "2");
+  EXPECT_TRUE(versions_->NoneFits("shop", "1"));
+  OnHeartbeat("c", "shop", "1");
+  EXPECT_FALSE(versions_->NoneFits("shop", "1"));
+  OnHeartbeat("c", "shop", "1", /*leaving=*/true);
+  EXPECT_TRUE(versions_->NoneFits("shop", "1"));
+}
+
 TEST_F(HandlerVersionsTest, AreUnknownUntilEachProcessorHadTimeToSpeak) {
   versions_ = std::make_unique<HandlerVersions>(&jobs_, &roster_, &clock_);
   EXPECT_EQ(Current("shop"), "UNAVAILABLE");

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
 #include "muster/item/queue_names.h"
+#include "muster/item/suspended_batches.h"
 #include "muster/job/job_file.h"
 #include "muster/os/temp_dir.h"
 #include "muster/queue/queue_store.h"
@@ -28,6 +29,7 @@
 #include "services/initiator/batch/source.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::initiator::batch {
 
@@ -86,6 +88,8 @@ class BatchEngineTest : public ::testing::Test {
     dependencies.options.account = "acme";
     dependencies.report_client = report_client_.get();
     dependencies.dead_items = dead_items_;
+    dependencies.suspended = &suspended_;
+    dependencies.no_worker_fits = [this](const ledger::Batch&) { return no_worker_fits_; };
     return dependencies;
   }
 
@@ -189,6 +193,9 @@ class BatchEngineTest : public ::testing::Test {
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<report::LocalReportClient> report_client_;
   std::function<absl::StatusOr<absl::flat_hash_set<uint64_t>>(uint64_t)> dead_items_;
+  sync::testing::MemorySyncStore suspensions_;
+  item::SuspendedBatches suspended_{&suspensions_};
+  bool no_worker_fits_ = false;
   std::unique_ptr<JobQueues> job_queues_;
   Wakeup wakeup_;
   std::stop_source stop_;

@@ -1,0 +1,60 @@
+#include "muster/item/suspended_batches.h"
+
+#include "gtest/gtest.h"
+#include "tests/fakes/sync/memory_sync_store.h"
+
+namespace muster::item {
+namespace {
+
+class SuspendedBatchesTest : public ::testing::Test {
+ protected:
+  sync::testing::MemorySyncStore store_;
+  SuspendedBatches initiator_{&store_};
+  SuspendedBatches processor_{&store_};
+};
+
+TEST_F(SuspendedBatchesTest, LearnOfTheBatchesOfOtherProcesses) {
+  ASSERT_TRUE(initiator_.Add(7).ok());
+  ASSERT_TRUE(initiator_.Add(7).ok());
+  EXPECT_TRUE(initiator_.Contains(7));
+  EXPECT_FALSE(processor_.Contains(7));
+  ASSERT_TRUE(processor_.Refresh().ok());
+  EXPECT_TRUE(processor_.Contains(7));
+  EXPECT_FALSE(processor_.Contains(8));
+}
+
+TEST_F(SuspendedBatchesTest, LearnOfTheEndOfASuspension) {
+  ASSERT_TRUE(initiator_.Add(7).ok());
+  ASSERT_TRUE(processor_.Refresh().ok());
+  ASSERT_TRUE(initiator_.Remove(7).ok());
+  ASSERT_TRUE(initiator_.Remove(7).ok());
+  ASSERT_TRUE(processor_.Refresh().ok());
+  EXPECT_FALSE(processor_.Contains(7));
+}
+
+TEST_F(SuspendedBatchesTest, KeepWhatAnotherInitiatorAddedMeanwhile) {
+  SuspendedBatches other(&store_);
+  ASSERT_TRUE(other.Add(8).ok());
+  store_.LoseNextWrites(1);
+  ASSERT_TRUE(initiator_.Add(7).ok());
+  ASSERT_TRUE(processor_.Refresh().ok());
+  EXPECT_TRUE(processor_.Contains(7));
+  EXPECT_TRUE(processor_.Contains(8));
+}
+
+TEST_F(SuspendedBatchesTest, AreNoMoreThanTheirRecordHasRoomFor) {
+  for (uint64_t batch = 1; batch <= kMaxSuspended + 1; ++batch) {
+    ASSERT_TRUE(initiator_.Add(batch).ok());
+  }
+  EXPECT_FALSE(initiator_.Contains(1));
+  EXPECT_TRUE(initiator_.Contains(2));
+}
+
+TEST_F(SuspendedBatchesTest, ReportARecordThatIsNoList) {
+  ASSERT_TRUE(*store_.TryWrite("suspended-batches", "7,x", sync::kAbsent));
+  EXPECT_TRUE(absl::IsDataLoss(processor_.Refresh()));
+  EXPECT_TRUE(absl::IsDataLoss(initiator_.Add(8)));
+}
+
+}  // namespace
+}  // namespace muster::item
