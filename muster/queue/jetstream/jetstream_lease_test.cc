@@ -217,6 +217,33 @@ TEST_P(JetStreamQueueStoreTest, FollowsANewVisibilityWithTheLeasesThatItHolds) {
   EXPECT_EQ(store().Stats(queue_)->stored(), 0);
 }
 
+// Messages that wait for a worker that is not there yet are given back again and again.
+TEST_P(JetStreamQueueStoreTest, DeliversANewMessageBehindManyThatWereGivenBackWithADelay) {
+  constexpr int kWaiting = 25'000;
+  for (int put = 0; put < kWaiting; put += 1000) {
+    ASSERT_TRUE(store().Put(queue_, Bodies(1000)).ok());
+  }
+  for (int given_back = 0; given_back < kWaiting;) {
+    const auto held = store().Receive(queue_, {32});
+    ASSERT_TRUE(held.ok()) << held.status();
+    ASSERT_FALSE(held->empty()) << given_back << " wait";
+    std::vector<queue::UpdateRequest> requests(held->size());
+    for (size_t i = 0; i < held->size(); ++i) {
+      requests[i].receipt = (*held)[i].receipt;
+      requests[i].visibility = absl::Hours(1);
+      requests[i].attempt_ended = true;
+    }
+    ASSERT_TRUE(store().Update(queue_, requests).ok());
+    given_back += static_cast<int>(held->size());
+  }
+  queue::NewMessage sound;
+  sound.body = "sound";
+  ASSERT_TRUE(store().Put(queue_, {sound}).ok());
+  const auto held = store().Receive(queue_, {1});
+  ASSERT_EQ(held->size(), 1u) << held.status();
+  EXPECT_EQ(held->front().body, "sound");
+}
+
 }  // namespace
 
 }  // namespace muster::queue::jetstream

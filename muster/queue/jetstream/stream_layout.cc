@@ -19,8 +19,8 @@ namespace {
 
 constexpr absl::string_view kStreamPrefix = "MUSTER_";
 
-// Number of slots per queue in which attempts are noted, by sequence. Fewer messages than this are
-// in flight (kMaxAckPending), so two messages rarely need the same slot.
+// Number of slots per queue in which attempts are noted, by sequence. No more messages than this
+// are in flight (kMaxAckPending), so two messages rarely need the same slot.
 constexpr uint64_t kAttemptSlots = 1 << 16;
 constexpr uint64_t kAttemptPages = kAttemptSlots / kPageMessages;
 
@@ -119,9 +119,11 @@ namespace {
 
 using nlohmann::json;
 
-// Limit of unacknowledged deliveries, over all processes. The default of the server, 1,000, would
-// hold up a fleet; each delivery costs the server some hundred bytes.
-constexpr int64_t kMaxAckPending = 20'000;
+// Limit of unacknowledged deliveries, over all processes: at the limit the server delivers nothing
+// more. A message that was given back with a delay counts until it is settled, so this is also the
+// number of messages that may wait for other workers beside those in work. Each costs the server
+// some hundred bytes. As many as there are slots for attempts.
+constexpr int64_t kMaxAckPending = kAttemptSlots;
 // Limit of pulls that wait at the server.
 constexpr int64_t kMaxWaiting = 512;
 // Notes are small, and worthless once they are old. Each task that took a part of a page writes a
