@@ -2,6 +2,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/fingerprint.h"
+#include "muster/job/job_file.h"
 #include "tests/fakes/controller/controller_fixture.h"
 
 namespace muster::controller {
@@ -286,6 +288,42 @@ TEST_F(ControllerTest, CountsResultsSoonAfterTheLedgerOfTheirBatchIsBack) {
   host_->AwaitCompletions(1);
   EXPECT_EQ(GetProgress().items(), 3);
   EXPECT_EQ(GetProgress().duplicates, 0);
+}
+
+// No controller was there while the initiator put the items, so it could not register the batch;
+// and nobody works on a cancelled batch any more.
+TEST_F(ControllerTest, CountsResultsOfABatchThatWasCancelledBeforeTheReportKnewIt) {
+  constexpr char kShop[] = R"(
+name: shop
+input: {format: csv, columns: {customer: customer}}
+handler: {linked: shop}
+groups:
+  - {name: by_customer, keys: [customer], measures: {revenue: decimal(2)}}
+)";
+  const auto job = job::ParseJob(kShop, "shop.yaml");
+  ASSERT_TRUE(job.ok()) << job.status();
+  ledger::Batch batch;
+  batch.number = kBatch;
+  batch.request_id = "request";
+  batch.job = job->name;
+  batch.job_revision = job->revision;
+  batch.job_definition = kShop;
+  batch.created = clock_.Now();
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  ledger::ItemBoundary item;
+  item.length = 100;
+  item.transactions = 10;
+  item.content = base::Fingerprint("slice 0");
+  ASSERT_TRUE(ledger_->Append(kBatch, 0, {item}).ok());
+  ASSERT_TRUE(ledger_->Cancel(kBatch, clock_.Now(), "by mistake").ok());
+  v1::ItemResult result = Result(0);
+  result.set_job_revision(job->revision);
+  PutQuietly({result});
+  Start();
+  host_->AwaitItems(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
+  EXPECT_EQ(Stats().stored(), 0);
 }
 
 TEST_F(ControllerTest, LooksSoonForResultsThatWaitForALedgerAlsoAfterOtherWork) {

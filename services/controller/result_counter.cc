@@ -10,7 +10,9 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/job/job_file.h"
 #include "muster/queue/limits.h"
+#include "muster/report/report_proto.h"
 
 namespace muster::controller {
 
@@ -350,18 +352,28 @@ absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
   const auto known = pages_.find(batch);
   if (known != pages_.end()) return &known->second;
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
-  const absl::StatusOr<report::Progress> progress = reader->GetProgress(batch);
-  MUSTER_RETURN_IF_ERROR(ledger_->Get(batch).status());
+  absl::StatusOr<report::Progress> progress = reader->GetProgress(batch);
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger_->Get(batch));
   if (absl::IsNotFound(progress.status())) {
     // The report may have been restored from an older copy: the initiator registers the batch
-    // again.
-    return absl::UnavailableError(absl::StrCat("the report does not know batch ", batch, " yet"));
+    // again. It registers no cancelled batch, not even one that was cancelled while no controller
+    // was there; the results of its items would come again and again.
+    if (recorded.state != ledger::BatchState::kCancelled) {
+      return absl::UnavailableError(absl::StrCat("the report does not know batch ", batch, " yet"));
+    }
+    progress = Register(recorded);
   }
   MUSTER_RETURN_IF_ERROR(progress.status());
   if (pages_.size() >= kMaxPages) pages_.erase(pages_.begin());  // the oldest batch
   Page& page = pages_[batch];
   page.counted = progress->items();
   return &page;
+}
+
+absl::StatusOr<report::Progress> LedgerCache::Register(const ledger::Batch& batch) {
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
+                          job::ParseJob(batch.job_definition, batch.job));
+  return report_->RegisterBatch(report::ShapeOf(batch.number, job.schema()));
 }
 
 absl::Status LedgerCache::ReadTo(uint64_t batch, uint64_t index, Page* page) {

@@ -50,6 +50,7 @@ class LedgerCache {
 
   // NotFound: the ledger or the report does not know the batch.
   absl::StatusOr<Page*> Open(uint64_t batch);
+  absl::StatusOr<report::Progress> Register(const ledger::Batch& batch);
   // Reads the ledger further until the page holds item `index`, if the batch has it.
   absl::Status ReadTo(uint64_t batch, uint64_t index, Page* page);
 
