@@ -36,11 +36,12 @@ class InitiatorRole::Reopener final : public item::BatchReopener {
       : reopener_(ledger, report_client), scheduler_(scheduler) {}
 
   absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
-    MUSTER_RETURN_IF_ERROR(reopener_.Grant(batch, items));
-    // Not at once: the items are not in their queue yet, and the scheduler must not take them for
-    // lost.
+    const absl::Status granted = reopener_.Grant(batch, items);
+    // After an error, too: the ledger may have opened the batch, and only the scheduler completes
+    // it again. Not at once: the items are not in their queue yet, and the scheduler must not take
+    // them for lost.
     scheduler_->Advance(batch, kRedriveTime);
-    return absl::OkStatus();
+    return granted;
   }
 
  private:

@@ -260,6 +260,35 @@ class CancelTest(FaultTest):
                          [FREE_ITEMS])
 
 
+class RedriveTest(MeshTest):
+    """An item that its handler gives up, and a controller that is away when it is redriven."""
+
+    GIVES_UP = """
+import json, sys
+for line in sys.stdin:
+    answer = {"item": json.loads(line)["item"], "outcome": "dead", "why": "no luck"}
+    print(json.dumps(answer), flush=True)
+"""
+
+    def test_a_redrive_that_fails_in_the_middle_leaves_no_batch_open(self):
+        self.apply_billing(self.write("gives_up.py", self.GIVES_UP))
+        done = self.muster(*self.submit_arguments(
+            "billing", self.retail_rows((3, "0.1", "7", "France"))))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.mesh.controller.kill()
+        # The ledger opens the batch; the report does not answer.
+        redrive = self.ask("queue", "redrive", "local/billing-in-0")
+        self.assertEqual(redrive.returncode, 5, redrive.stdout + redrive.stderr)
+        self.mesh.controller.restart()
+        self.await_batch(1, lambda batch: batch["state"] == "complete" and "problem" not in batch)
+        [poison] = self.answer("queue", "poison", "local/billing-in-0")
+        self.assertEqual(poison["cause"], "no luck")
+        redriven = self.answer("queue", "redrive", "local/billing-in-0")
+        self.assertEqual(redriven["batches"], [1])
+        # Its item is given up again.
+        self.await_batch(1, lambda batch: batch["state"] == "complete")
+
+
 class InterruptTest(FaultTest):
     def test_who_is_interrupted_waits_no_more_and_the_batch_goes_on(self):
         watch = subprocess.Popen([harness.MUSTER, "batch", "watch", "1", "-q", "--server",
