@@ -8,7 +8,6 @@ them up itself. It shares no code with muster, and reads nothing but the history
 import argparse
 import collections
 import hashlib
-import math
 import re
 import sys
 
@@ -84,7 +83,7 @@ def came_to_rest(run):
 
 def programs_end_only_by_faults(run):
     """No fault makes a program end by itself, but a NATS server's, and a full disk."""
-    filled = {event["given"]["program"] for event in run.of("fault") if event["kind"] == "full-disk"}
+    filled = {event["given"]["program"] for event in run.of("fault") if "full-disk" in event["kind"]}
     for event in run.of("ended"):
         if not event["program"].startswith("nats") and event["program"] not in filled:
             yield f"{event['program']} ended by itself with {event['code']}: {event['said']}"
@@ -132,17 +131,16 @@ def acknowledged_batches_stay(run):
 def states_go_forward(run):
     """A cancelled batch stays so; a complete one is open again only by a redrive."""
     before = {}
-    redriven = -math.inf
+    redrives = [event["at"] for event in run.of("redrive")]
     for event in run.events:
-        if event["what"] == "redrive":
-            redriven = event["at"]
-        elif event["what"] == "cancelled":
+        if event["what"] == "cancelled":
             before[event["batch"]] = "cancelled"
         elif event["what"] == "seen":
             last, state = before.get(event["batch"]), event["state"]
             if last == "cancelled" and state != "cancelled":
                 yield f"batch {event['batch']} was cancelled and is {state} at {event['at']}"
-            if last == "complete" and state != "complete" and event["at"] > redriven + REDRIVE_SECONDS:
+            opened = any(event["at"] - REDRIVE_SECONDS < at < event["until"] for at in redrives)
+            if last == "complete" and state != "complete" and not opened:
                 yield f"batch {event['batch']} was complete and is {state} at {event['at']}"
             before[event["batch"]] = state
     for batch in run.cancelled - run.gone:

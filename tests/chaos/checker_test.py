@@ -67,6 +67,8 @@ class CheckerTest(unittest.TestCase):
         self.events = copy.deepcopy(SOUND)
         for at, event in enumerate(self.events):
             event["at"] = float(at)
+            if event["what"] == "seen":
+                event["until"] = at + 0.4
 
     def only(self, what):
         [event] = [event for event in self.events if event["what"] == what]
@@ -77,7 +79,10 @@ class CheckerTest(unittest.TestCase):
 
     def add(self, what, at=None, **fields):
         """Adds an event at the end, or `at` an earlier time."""
-        self.events.append({"at": float(len(SOUND)) if at is None else at, "what": what, **fields})
+        at = float(len(SOUND)) if at is None else at
+        if what == "seen":
+            fields.setdefault("until", at)
+        self.events.append({"at": at, "what": what, **fields})
         self.events.sort(key=lambda event: event["at"])
 
     def assert_found(self, rule, *words):
@@ -156,6 +161,11 @@ class CheckerTest(unittest.TestCase):
     def test_a_complete_batch_that_a_redrive_opens(self):
         self.add("redrive", at=17.2, queue="local/chaos-in-0")
         self.add("seen", at=17.5, batch=1, request="march", state="sealed")
+        self.assertEqual(checker.violations(self.events), [])
+
+    def test_a_redrive_that_begins_while_a_list_is_on_its_way_opens_a_batch(self):
+        self.add("seen", at=17.5, until=18.5, batch=1, request="march", state="sealed")
+        self.add("redrive", at=18.2, queue="local/chaos-in-0")
         self.assertEqual(checker.violations(self.events), [])
 
     def test_committed_counts_that_shrink(self):
@@ -288,7 +298,7 @@ class ProgramTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             written = histories.History(pathlib.Path(folder) / "history.jsonl")
             for at, event in enumerate(events):
-                written.record(at=at, **event)
+                written.record(at=at, **{"until": at, **event})
             written.close()
             return subprocess.run(
                 [sys.executable, "-B", checker.__file__, str(written.path)], capture_output=True,

@@ -4,7 +4,8 @@ A line of JSON for each event. `at` is the machine's monotonic clock in seconds,
 processes share. The driver writes the file, and only checker.py judges it.
 
     content      a batch that will be submitted: request, items (the lines of each), held
-    submit       a client begins to submit a request; refused, if it was turned away
+    submit       a client begins to submit a request; refused, if it was turned away, and unanswered,
+                 if it does not know what became of it
     acknowledged a client was told the number of its batch
     cancel       a client begins to cancel; cancelled, when it was told that the batch is
     redriven     poison messages were given another chance
