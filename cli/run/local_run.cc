@@ -184,12 +184,12 @@ absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_to
 
 absl::Status LocalRun::CheckReportIsKnown() {
   MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<report::Progress> batches, reader->Batches());
-  for (const report::Progress& batch : batches) {
-    if (batch.job != request_.job->name) continue;
-    if (!absl::IsNotFound(ledger_->Get(batch.batch).status())) continue;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> batches,
+                          reader->BatchesOf(request_.job->name));
+  for (const uint64_t batch : batches) {
+    if (!absl::IsNotFound(ledger_->Get(batch).status())) continue;
     return absl::DataLossError(absl::StrCat(
-        "the report holds batch ", batch.batch, " of job '", batch.job,
+        "the report holds batch ", batch, " of job '", request_.job->name,
         "', and the ledger does not know it: a new batch could count its input twice. `muster "
         "check --repair` takes the batch out of the report; --new begins another one beside it"));
   }

@@ -1,6 +1,5 @@
 #include "muster/report/report_client.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -19,10 +18,7 @@ absl::StatusOr<Progress> LocalReportClient::GetProgress(uint64_t batch) {
 
 absl::StatusOr<uint64_t> LocalReportClient::HighestBatch() {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<Progress> batches, reader->Batches());
-  uint64_t highest = 0;
-  for (const Progress& batch : batches) highest = std::max(highest, batch.batch);
-  return highest;
+  return reader->HighestBatch();
 }
 
 absl::StatusOr<std::vector<uint64_t>> LocalReportClient::UncountedItems(uint64_t batch,

@@ -62,7 +62,13 @@ class ReportReader {
  public:
   virtual ~ReportReader() = default;
 
-  // In order of number.
+  // The highest number of a registered batch; 0: there is none.
+  virtual absl::StatusOr<uint64_t> HighestBatch() = 0;
+  // The names of all jobs that have a batch, in order. Reads the row of each batch.
+  virtual absl::StatusOr<std::vector<std::string>> Jobs() = 0;
+  // The numbers of a job's batches, in order. Reads the row of each batch.
+  virtual absl::StatusOr<std::vector<uint64_t>> BatchesOf(absl::string_view job) = 0;
+  // All there are, with their counts, in order of number: for a check.
   virtual absl::StatusOr<std::vector<Progress>> Batches() = 0;
   virtual absl::StatusOr<Progress> GetProgress(uint64_t batch) = 0;
   // In the job's order.

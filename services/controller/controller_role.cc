@@ -1,7 +1,6 @@
 #include "services/controller/controller_role.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "muster/backend/backend.h"
@@ -71,9 +70,7 @@ void ControllerRole::MakeCounting(const host::Stores& stores) {
 
 absl::Status ControllerRole::BeginKnownJobs() {
   MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<report::Progress> batches, reader->Batches());
-  std::set<std::string> jobs;
-  for (const report::Progress& batch : batches) jobs.insert(batch.job);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, reader->Jobs());
   for (const std::string& job : jobs) {
     const absl::Status begun = counting_->Begin(job);
     if (!base::MismatchOf(begun).has_value()) {

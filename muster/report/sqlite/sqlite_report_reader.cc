@@ -54,6 +54,38 @@ class SqliteReportReader final : public report::ReportReader {
   explicit SqliteReportReader(std::unique_ptr<Connection> connection)
       : owned_(std::move(connection)), connection_(owned_.get()) {}
 
+  absl::StatusOr<uint64_t> HighestBatch() override {
+    MUSTER_ASSIGN_OR_RETURN(
+        const int64_t highest,
+        connection_->QueryInt("SELECT coalesce(max(batch), 0) FROM muster_batch"));
+    return static_cast<uint64_t>(highest);
+  }
+
+  absl::StatusOr<std::vector<std::string>> Jobs() override {
+    MUSTER_ASSIGN_OR_RETURN(
+        Statement query,
+        connection_->Prepare("SELECT DISTINCT job FROM muster_batch ORDER BY job"));
+    std::vector<std::string> jobs;
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+      if (!found) return jobs;
+      jobs.emplace_back(query.Text(0));
+    }
+  }
+
+  absl::StatusOr<std::vector<uint64_t>> BatchesOf(absl::string_view job) override {
+    MUSTER_ASSIGN_OR_RETURN(
+        Statement query,
+        connection_->Prepare("SELECT batch FROM muster_batch WHERE job = ? ORDER BY batch"));
+    query.Bind(job);
+    std::vector<uint64_t> batches;
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+      if (!found) return batches;
+      batches.push_back(static_cast<uint64_t>(query.Int(0)));
+    }
+  }
+
   absl::StatusOr<std::vector<report::Progress>> Batches() override {
     return LoadAllProgress(connection_);
   }

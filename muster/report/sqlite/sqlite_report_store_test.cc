@@ -423,7 +423,7 @@ int ReadAsNobody(const std::string& path) {
       _exit(3);
     }
     const auto reader = (*store)->Read();
-    _exit(reader.ok() && (*reader)->Batches().ok() ? 0 : 4);
+    _exit(reader.ok() && (*reader)->HighestBatch().ok() ? 0 : 4);
   }
   int status = -1;
   waitpid(child, &status, 0);

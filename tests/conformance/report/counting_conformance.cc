@@ -162,7 +162,10 @@ TEST_P(ReportConformanceTest, KeepsBatchesApart) {
   Commit({Item(0, "ann", "1", 1), other});
   EXPECT_THAT(Rows("by_customer", 7), ElementsAre("ann: 1.00 1"));
   EXPECT_THAT(Rows("by_customer", 8), ElementsAre("ann: 5.00 5"));
-  EXPECT_EQ(Read()->Batches()->size(), 2u);
+  EXPECT_EQ(Read()->HighestBatch().value(), kBatch + 1);
+  EXPECT_THAT(Read()->Jobs().value(), ElementsAre("shop"));
+  EXPECT_THAT(Read()->BatchesOf("shop").value(), ElementsAre(kBatch, kBatch + 1));
+  EXPECT_THAT(Read()->BatchesOf("wholesale").value(), ElementsAre());
 }
 
 TEST_P(ReportConformanceTest, TellsWhereABatchStandsThatIsRegisteredAgain) {
