@@ -1,11 +1,46 @@
 #include "muster/report/report_client.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 
 namespace muster::report {
+
+namespace {
+
+// Rows that are deleted at a time: some ten milliseconds, for which no result is counted.
+constexpr int64_t kForgottenRows = 2000;
+
+absl::Status CheckListed(absl::Span<const uint64_t> batches) {
+  if (batches.size() <= kMaxListedBatches) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(batches.size(), " batches are more than ", kMaxListedBatches));
+}
+
+// Adds what `asked` has answered about one batch.
+absl::Status Add(absl::StatusOr<Progress> asked, std::map<uint64_t, Progress>* progress) {
+  if (absl::IsNotFound(asked.status())) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(asked.status());
+  const uint64_t batch = asked->batch;
+  progress->emplace(batch, *std::move(asked));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<uint64_t, Progress>> ReportClient::ListProgress(
+    absl::Span<const uint64_t> batches) {
+  MUSTER_RETURN_IF_ERROR(CheckListed(batches));
+  std::map<uint64_t, Progress> progress;
+  for (const uint64_t batch : batches) MUSTER_RETURN_IF_ERROR(Add(GetProgress(batch), &progress));
+  return progress;
+}
+
+absl::StatusOr<bool> ReportClient::ForgetBatch(uint64_t batch) {
+  return absl::UnimplementedError(absl::StrCat("this report cannot forget batch ", batch));
+}
 
 absl::StatusOr<Progress> LocalReportClient::RegisterBatch(const BatchShape& shape) {
   return report_->RegisterBatch(shape);
@@ -14,6 +49,17 @@ absl::StatusOr<Progress> LocalReportClient::RegisterBatch(const BatchShape& shap
 absl::StatusOr<Progress> LocalReportClient::GetProgress(uint64_t batch) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
   return reader->GetProgress(batch);
+}
+
+absl::StatusOr<std::map<uint64_t, Progress>> LocalReportClient::ListProgress(
+    absl::Span<const uint64_t> batches) {
+  MUSTER_RETURN_IF_ERROR(CheckListed(batches));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  std::map<uint64_t, Progress> progress;
+  for (const uint64_t batch : batches) {
+    MUSTER_RETURN_IF_ERROR(Add(reader->GetProgress(batch), &progress));
+  }
+  return progress;
 }
 
 absl::StatusOr<uint64_t> LocalReportClient::HighestBatch() {
@@ -56,6 +102,10 @@ absl::Status LocalReportClient::ReopenDeadLettered(uint64_t batch,
         absl::StrCat(items.size(), " items are more than ", kMaxReportItems));
   }
   return report_->ReopenDeadLettered(batch, items);
+}
+
+absl::StatusOr<bool> LocalReportClient::ForgetBatch(uint64_t batch) {
+  return report_->ForgetBatch(batch, kForgottenRows);
 }
 
 }  // namespace muster::report

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,9 @@ namespace muster::report {
 // Items of one request or response: so many indexes fit a message, and a transaction stays short.
 inline constexpr size_t kMaxReportItems = 4096;
 
+// Batches of one question; their answer is far below what a message may hold.
+inline constexpr size_t kMaxListedBatches = 1000;
+
 // Thread-safe. After OK, a change is durable.
 class ReportClient {
  public:
@@ -33,6 +37,11 @@ class ReportClient {
   virtual absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) = 0;
 
   virtual absl::StatusOr<Progress> GetProgress(uint64_t batch) = 0;
+
+  // The progress of those of `batches` that the report knows, by number. For a list of batches: one
+  // question instead of many. InvalidArgument: more than kMaxListedBatches.
+  virtual absl::StatusOr<std::map<uint64_t, Progress>> ListProgress(
+      absl::Span<const uint64_t> batches);
 
   // The highest number of a batch that was ever registered; 0: none was.
   virtual absl::StatusOr<uint64_t> HighestBatch() = 0;
@@ -54,6 +63,10 @@ class ReportClient {
 
   // As ReportStore::ReopenDeadLettered. InvalidArgument: more than kMaxReportItems.
   virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;
+
+  // Deletes what was counted of a batch, a part with each call. True: the report no longer knows
+  // the batch. Unimplemented: the controller is an older one.
+  virtual absl::StatusOr<bool> ForgetBatch(uint64_t batch);
 };
 
 // LocalReportClient: the ReportClient for a report in the same process.
@@ -68,6 +81,8 @@ class LocalReportClient final : public ReportClient {
 
   absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) override;
   absl::StatusOr<Progress> GetProgress(uint64_t batch) override;
+  absl::StatusOr<std::map<uint64_t, Progress>> ListProgress(
+      absl::Span<const uint64_t> batches) override;
   absl::StatusOr<uint64_t> HighestBatch() override;
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                        uint64_t from, size_t max) override;
@@ -75,6 +90,7 @@ class LocalReportClient final : public ReportClient {
   absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) override;
   absl::StatusOr<Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
+  absl::StatusOr<bool> ForgetBatch(uint64_t batch) override;
 
  private:
   ReportStore* const report_;  // not owned

@@ -146,6 +146,10 @@ class ReportStore {
   // or transactions are missing.
   virtual absl::StatusOr<Receipt> Complete(const BatchFacts& facts) = 0;
 
+  // Deletes what was counted of a batch, its receipt last: up to about `max_rows` rows, in one
+  // transaction. True: the report no longer knows the batch. Between the calls readers find a part.
+  virtual absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) = 0;
+
   virtual absl::StatusOr<std::unique_ptr<ReportReader>> Read() = 0;
 };
 

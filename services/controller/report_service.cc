@@ -105,6 +105,18 @@ grpc::Status ReportService::GetProgress(grpc::ServerContext* context,
   });
 }
 
+grpc::Status ReportService::ListProgress(grpc::ServerContext* context,
+                                         const v1::ListProgressRequest* request,
+                                         v1::ListProgressResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const auto progress, report_client_.ListProgress(request->batches()));
+    for (const auto& [batch, counted] : progress) {
+      *response->add_progress() = report::ToProto(counted);
+    }
+    return absl::OkStatus();
+  });
+}
+
 grpc::Status ReportService::GetHighestBatch(grpc::ServerContext* context,
                                             const v1::GetHighestBatchRequest*,
                                             v1::GetHighestBatchResponse* response) {
@@ -184,6 +196,16 @@ grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
     }
     return report_client_.ReopenDeadLettered(
         request->batch(), absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size())));
+  });
+}
+
+grpc::Status ReportService::ForgetBatch(grpc::ServerContext* context,
+                                        const v1::ForgetBatchRequest* request,
+                                        v1::ForgetBatchResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const bool done, report_client_.ForgetBatch(request->batch()));
+    response->set_done(done);
+    return absl::OkStatus();
   });
 }
 

@@ -70,6 +70,8 @@ class ReportService final : public v1::ReportService::Service {
                                v1::GetHighestBatchResponse* response) override;
   grpc::Status GetProgress(grpc::ServerContext* context, const v1::GetProgressRequest* request,
                            v1::GetProgressResponse* response) override;
+  grpc::Status ListProgress(grpc::ServerContext* context, const v1::ListProgressRequest* request,
+                            v1::ListProgressResponse* response) override;
   grpc::Status GetStoredReceipt(grpc::ServerContext* context,
                                 const v1::GetStoredReceiptRequest* request,
                                 v1::GetStoredReceiptResponse* response) override;
@@ -86,6 +88,8 @@ class ReportService final : public v1::ReportService::Service {
   grpc::Status ReopenDeadLettered(grpc::ServerContext* context,
                                   const v1::ReopenDeadLetteredRequest* request,
                                   v1::ReopenDeadLetteredResponse* response) override;
+  grpc::Status ForgetBatch(grpc::ServerContext* context, const v1::ForgetBatchRequest* request,
+                           v1::ForgetBatchResponse* response) override;
 
  private:
   // Reads the whole report that `request` asks for.

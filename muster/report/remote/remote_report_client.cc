@@ -72,6 +72,21 @@ absl::StatusOr<report::Progress> RemoteReportClient::GetProgress(uint64_t batch)
   return report::FromProto(response.progress());
 }
 
+absl::StatusOr<std::map<uint64_t, report::Progress>> RemoteReportClient::ListProgress(
+    absl::Span<const uint64_t> batches) {
+  v1::ListProgressRequest request;
+  request.mutable_batches()->Add(batches.begin(), batches.end());
+  const auto response = Call(&Stub::ListProgress, request);
+  // An older controller answers one by one.
+  if (absl::IsUnimplemented(response.status())) return report::ReportClient::ListProgress(batches);
+  MUSTER_RETURN_IF_ERROR(response.status());
+  std::map<uint64_t, report::Progress> progress;
+  for (const v1::CountingProgress& counted : response->progress()) {
+    progress.emplace(counted.batch(), report::FromProto(counted));
+  }
+  return progress;
+}
+
 absl::StatusOr<uint64_t> RemoteReportClient::HighestBatch() {
   MUSTER_ASSIGN_OR_RETURN(const auto response,
                           Call(&Stub::GetHighestBatch, v1::GetHighestBatchRequest()));
@@ -119,6 +134,13 @@ absl::Status RemoteReportClient::ReopenDeadLettered(uint64_t batch,
   request.set_batch(batch);
   request.mutable_indexes()->Add(items.begin(), items.end());
   return Call(&Stub::ReopenDeadLettered, request).status();
+}
+
+absl::StatusOr<bool> RemoteReportClient::ForgetBatch(uint64_t batch) {
+  v1::ForgetBatchRequest request;
+  request.set_batch(batch);
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ForgetBatch, request));
+  return response.done();
 }
 
 namespace {

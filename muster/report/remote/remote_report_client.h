@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class RemoteReportClient final : public report::ReportClient {
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override;
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override;
+  absl::StatusOr<std::map<uint64_t, report::Progress>> ListProgress(
+      absl::Span<const uint64_t> batches) override;
   absl::StatusOr<uint64_t> HighestBatch() override;
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                        uint64_t from, size_t max) override;
@@ -46,6 +49,7 @@ class RemoteReportClient final : public report::ReportClient {
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override;
   absl::StatusOr<report::Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
+  absl::StatusOr<bool> ForgetBatch(uint64_t batch) override;
 
  private:
   using Stub = v1::ReportService::Stub;

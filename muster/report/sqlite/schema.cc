@@ -303,6 +303,12 @@ absl::StatusOr<std::vector<GroupTable>> LoadGroupTables(Connection* connection,
   return LoadTables(connection, std::move(query));
 }
 
+std::vector<std::string> IdentityColumns(const GroupShape& shape) {
+  std::vector<std::string> columns = {BatchColumn(shape)};
+  columns.insert(columns.end(), shape.keys.begin(), shape.keys.end());
+  return columns;
+}
+
 std::string AddRowSql(const GroupTable& table) {
   std::vector<std::string> columns = KeyColumns(table.shape);
   std::vector<std::string> updates;

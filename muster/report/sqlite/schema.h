@@ -62,6 +62,9 @@ absl::StatusOr<std::vector<GroupTable>> LoadGroupTables(Connection* connection,
                                                         absl::string_view job,
                                                         absl::string_view job_revision);
 
+// Columns of the primary key, the batch's first.
+std::vector<std::string> IdentityColumns(const report::GroupShape& shape);
+
 // Parameters: batch, keys, measures. Adds to the row that is there.
 std::string AddRowSql(const GroupTable& table);
 // Parameter: batch. Columns: keys, measures; in the order of the keys.

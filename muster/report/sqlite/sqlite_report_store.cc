@@ -14,6 +14,7 @@
 #include "muster/report/audit.h"
 #include "muster/report/sqlite/commit.h"
 #include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/removal.h"
 #include "muster/report/sqlite/rows.h"
 #include "muster/report/sqlite/schema.h"
 #include "muster/report/sqlite/sqlite_report_reader.h"
@@ -106,6 +107,14 @@ class Writer {
     return transaction.Commit();
   }
 
+  absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) {
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(const bool done,
+                            sqlite::ForgetBatch(connection_.get(), batch, max_rows));
+    MUSTER_RETURN_IF_ERROR(transaction.Commit());
+    return done;
+  }
+
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
@@ -183,6 +192,14 @@ class SqliteReportStore final : public report::ReportStore {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
     return base::Annotate(writer_->ReopenDeadLettered(batch, items), path_);
+  }
+
+  absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    absl::StatusOr<bool> done = writer_->ForgetBatch(batch, max_rows);
+    if (!done.ok()) return base::Annotate(done.status(), path_);
+    return done;
   }
 
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {

@@ -113,4 +113,33 @@ TEST_P(ReportConformanceTest, RefusesAReceiptForAnUnknownBatch) {
   EXPECT_EQ(store()->Complete(facts).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(ReportConformanceTest, ForgetsABatchStepByStepAndNoOther) {
+  constexpr uint64_t kOther = kBatch + 1;
+  ASSERT_TRUE(store()->RegisterBatch(Shop(kOther)).ok());
+  CountedItem other = Item(0, "eve", "5", 5);
+  other.batch = kOther;
+  std::vector<CountedItem> items = {other};
+  for (uint64_t i = 0; i < 10; ++i) items.push_back(Item(i, absl::StrCat("c", i), "1", 1));
+  CommitAll(items);
+  Complete(Facts(10));
+  int steps = 1;
+  for (;; ++steps) {
+    const absl::StatusOr<bool> done = store()->ForgetBatch(kBatch, 4);
+    ASSERT_TRUE(done.ok()) << done.status();
+    if (*done) break;
+    EXPECT_TRUE(Read()->GetProgress(kBatch).ok()) << "what is left must be found again";
+  }
+  EXPECT_GT(steps, 5);
+  EXPECT_TRUE(store()->ForgetBatch(kBatch, 4).value());
+  EXPECT_TRUE(absl::IsNotFound(Read()->GetProgress(kBatch).status()));
+  EXPECT_TRUE(absl::IsNotFound(Read()->GetReceipt(kBatch).status()));
+  EXPECT_THAT(Rejections(), IsEmpty());
+  EXPECT_THAT(Items(), IsEmpty());
+  EXPECT_THAT(Rows("by_customer", kOther), ElementsAre("eve: 5.00 5"));
+  // The number's rows are gone: registered anew, the batch begins with nothing.
+  ASSERT_TRUE(store()->RegisterBatch(Shop()).ok());
+  EXPECT_THAT(Rows("by_customer"), IsEmpty());
+  EXPECT_EQ(GetProgress().items(), 0);
+}
+
 }  // namespace muster::report::conformance

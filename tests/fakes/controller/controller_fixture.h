@@ -69,6 +69,9 @@ class UnreliableReport final : public report::ReportStore {
     if (before_receipt_) MUSTER_RETURN_IF_ERROR(std::exchange(before_receipt_, nullptr)());
     return report_->Complete(facts);
   }
+  absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override {
+    return report_->ForgetBatch(batch, max_rows);
+  }
   absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override { return report_->Read(); }
 
  private:

@@ -1,0 +1,67 @@
+#include "muster/report/sqlite/removal.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "muster/base/status.h"
+#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/schema.h"
+
+namespace muster::report::sqlite {
+namespace {
+
+// A table, and the columns of its primary key, the batch's first.
+struct KeyedTable {
+  std::string name;
+  std::vector<std::string> key;
+};
+
+// Of the rows of a batch, in the order in which they go. While its own row is there, a further call
+// finds the batch, so that row is not one of them.
+std::vector<KeyedTable> TablesWithRows(const std::vector<GroupTable>& groups) {
+  std::vector<KeyedTable> tables;
+  for (const GroupTable& group : groups)
+    tables.push_back({group.name, IdentityColumns(group.shape)});
+  tables.push_back({"muster_rejection", {"batch", "item", "ordinal"}});
+  tables.push_back({"muster_item", {"batch", "item"}});
+  tables.push_back({"muster_receipt", {"batch", "revision"}});
+  return tables;
+}
+
+// Parameters: batch, rows at most.
+std::string DeleteRowsSql(const KeyedTable& table) {
+  std::vector<std::string> within;  // the batch
+  for (const std::string& column : table.key) within.push_back(QuoteIdentifier(column));
+  const std::string of_batch = absl::StrCat(within.front(), " = ?1");
+  within.erase(within.begin());
+  const std::string name = QuoteIdentifier(table.name);
+  const std::string columns = absl::StrJoin(within, ", ");
+  // Debian's SQLite has no DELETE with a LIMIT.
+  return absl::StrCat("DELETE FROM ", name, " WHERE ", of_batch, " AND (", columns, ") IN (SELECT ",
+                      columns, " FROM ", name, " WHERE ", of_batch, " LIMIT ?2)");
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t max_rows) {
+  const absl::StatusOr<report::Progress> progress = LoadProgress(connection, batch);
+  if (absl::IsNotFound(progress.status())) return true;
+  MUSTER_RETURN_IF_ERROR(progress.status());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupTable> groups,
+                          LoadGroupTables(connection, progress->job, progress->job_revision));
+  int64_t left = max_rows;
+  for (const KeyedTable& table : TablesWithRows(groups)) {
+    MUSTER_ASSIGN_OR_RETURN(Statement statement, connection->Prepare(DeleteRowsSql(table)));
+    MUSTER_RETURN_IF_ERROR(statement.Run(batch, left));
+    left -= connection->Changes();
+    if (left <= 0) return false;
+  }
+  MUSTER_ASSIGN_OR_RETURN(Statement statement,
+                          connection->Prepare("DELETE FROM muster_batch WHERE batch = ?"));
+  MUSTER_RETURN_IF_ERROR(statement.Run(batch));
+  return true;
+}
+
+}  // namespace muster::report::sqlite
