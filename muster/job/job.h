@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "muster/handler/work_item.h"
 #include "muster/input/format.h"
+#include "muster/ledger/retention.h"
 
 namespace muster::job {
 
@@ -82,12 +83,13 @@ struct JobDefinition {
   QueueSpec queue;
   Tolerance tolerate;
   std::optional<absl::Duration> sla_max;  // the promised latency of a batch
+  ledger::Retention retention;            // of the job's batches
 
   std::string text;    // of the job file, as it stands
   std::string folder;  // absolute, that the job file lies in; "" when it came from no file
   // Fingerprint of all of the above that decides results: not of text and folder, nor of the
-  // queue's patience, tolerance, promised latency and the deadline of a linked handler. 32 hex
-  // digits; comments, spacing, key order and spelled-out defaults do not change it.
+  // queue's patience, tolerance, promised latency, retention and the deadline of a linked handler.
+  // 32 hex digits; comments, spacing, key order and spelled-out defaults do not change it.
   std::string revision;
 
   // What the handler may know.

@@ -28,6 +28,7 @@ void ReadJob(const yaml::YamlValue& root, JobDefinition* job) {
   section("queue", false, ReadQueue, &job->queue);
   section("tolerate", false, ReadTolerance, &job->tolerate);
   section("sla", false, ReadSla, &job->sla_max);
+  section("retention", false, ReadRetention, &job->retention);
 }
 
 // The job that `text` defines, if there are no problems.
@@ -55,7 +56,8 @@ std::string FolderOf(const std::string& path) {
 
 const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
   static const auto* const keys = new std::map<std::string, std::vector<std::string>>{
-      {kTop, {"name", "input", "item", "handler", "groups", "queue", "tolerate", "sla"}},
+      {kTop,
+       {"name", "input", "item", "handler", "groups", "queue", "tolerate", "sla", "retention"}},
       {kInput, {"format", "header", "delimiter", "columns"}},
       {kItem, {"transactions", "max_bytes"}},
       {kHandler, {"linked", "command", "grpc", "deadline", "version", "env"}},
@@ -63,6 +65,7 @@ const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
       {kQueue, {"partitions", "visibility", "max_attempts", "ttl", "max_drain"}},
       {kTolerate, {"rejected"}},
       {kSla, {"max"}},
+      {kRetention, {"content", "items", "batch"}},
   };
   return *keys;
 }

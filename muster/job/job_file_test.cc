@@ -130,6 +130,8 @@ TEST(JobFileTest, ReadsEveryKey) {
   EXPECT_EQ(job.queue.max_drain, absl::Hours(2));
   EXPECT_EQ(job.tolerate.rejected_ppm, 500);
   EXPECT_EQ(job.sla_max, absl::Hours(24));
+  EXPECT_EQ(job.retention,
+            (ledger::Retention{absl::Hours(1), absl::Hours(24 * 7), absl::Hours(24 * 3650)}));
 }
 
 TEST(JobFileTest, FillsInTheDefaults) {
@@ -147,6 +149,26 @@ TEST(JobFileTest, FillsInTheDefaults) {
   EXPECT_EQ(job.tolerate.rejected, 0);
   EXPECT_FALSE(job.tolerate.rejected_ppm.has_value());
   EXPECT_FALSE(job.sla_max.has_value());
+  EXPECT_EQ(job.retention,
+            (ledger::Retention{absl::Hours(24), absl::Hours(24 * 30), absl::Hours(24 * 400)}));
+}
+
+TEST(JobFileTest, ARetentionFollowsWhatIsSaidOfIt) {
+  const auto retention = [](const std::string& said) {
+    return ParseJob(absl::StrCat("name: a\ninput: {format: lines}\nhandler: {linked: b}\n",
+                                 "groups: [{name: g, keys: [k], measures: {n: int}}]\n",
+                                 "retention: ", said, "\n"),
+                    "job.yaml")
+        ->retention;
+  };
+  constexpr absl::Duration kHour = absl::Hours(1);
+  EXPECT_EQ(retention("{batch: 1h}"), (ledger::Retention{kHour, kHour, kHour}));
+  EXPECT_EQ(retention("{items: 2h}"),
+            (ledger::Retention{2 * kHour, 2 * kHour, ledger::Retention().batch}));
+  EXPECT_EQ(retention("{items: 1000d}"),
+            (ledger::Retention{24 * kHour, 24000 * kHour, 24000 * kHour}));
+  EXPECT_EQ(retention("{content: 2h}"),
+            (ledger::Retention{2 * kHour, ledger::Retention().items, ledger::Retention().batch}));
 }
 
 TEST(JobFileTest, TakesPositionsWithoutAHeader) {

@@ -39,5 +39,8 @@ inline constexpr absl::Duration kMinDeadline = absl::Milliseconds(10);
 inline constexpr absl::Duration kMaxDeadline = absl::Hours(24);
 inline constexpr absl::Duration kMinSla = absl::Milliseconds(1);
 inline constexpr absl::Duration kMaxSla = absl::Hours(24 * 365);
+// The initiator looks once a minute for what a retention removes.
+inline constexpr absl::Duration kMinRetention = absl::Minutes(1);
+inline constexpr absl::Duration kMaxRetention = absl::Hours(24 * 36500);
 
 }  // namespace muster::job

@@ -347,4 +347,31 @@ void ReadSla(const YamlValue& section, std::optional<absl::Duration>* sla) {
   if (map.Required("max").ReadDuration(&max, kMinSla, kMaxSla)) *sla = max;
 }
 
+void ReadRetention(const YamlValue& section, ledger::Retention* retention) {
+  const YamlMap map(section, JobFileKeys().at(kRetention));
+  const auto read = [&map](const char* key, absl::Duration* kept) {
+    const YamlValue value = map.Optional(key);
+    if (value.present()) value.ReadDuration(kept, kMinRetention, kMaxRetention);
+    return value;
+  };
+  const YamlValue content = read("content", &retention->content);
+  const YamlValue items = read("items", &retention->items);
+  const YamlValue batch = read("batch", &retention->batch);
+  // What is not said follows what is: a short retention of the whole batch is one line.
+  if (!content.present()) {
+    if (items.present()) retention->content = std::min(retention->content, retention->items);
+    if (batch.present()) retention->content = std::min(retention->content, retention->batch);
+  }
+  if (!items.present()) {
+    if (batch.present()) retention->items = std::min(retention->items, retention->batch);
+    retention->items = std::max(retention->items, retention->content);
+  }
+  if (!batch.present()) retention->batch = std::max(retention->batch, retention->items);
+  if (items.present() && retention->items < retention->content) {
+    items.MustBe("at least as long as content");
+  } else if (retention->batch < retention->items) {
+    batch.MustBe(items.present() ? "at least as long as items" : "at least as long as content");
+  }
+}
+
 }  // namespace muster::job

@@ -15,6 +15,7 @@ inline constexpr char kGroup[] = "groups[]";
 inline constexpr char kQueue[] = "queue";
 inline constexpr char kTolerate[] = "tolerate";
 inline constexpr char kSla[] = "sla";
+inline constexpr char kRetention[] = "retention";
 
 void ReadInput(const yaml::YamlValue& section, input::InputFormat* input);
 void ReadItem(const yaml::YamlValue& section, ItemLimits* item);
@@ -23,5 +24,6 @@ void ReadGroups(const yaml::YamlValue& section, std::vector<handler::GroupSchema
 void ReadQueue(const yaml::YamlValue& section, QueueSpec* queue);
 void ReadTolerance(const yaml::YamlValue& section, Tolerance* tolerance);
 void ReadSla(const yaml::YamlValue& section, std::optional<absl::Duration>* sla);
+void ReadRetention(const yaml::YamlValue& section, ledger::Retention* retention);
 
 }  // namespace muster::job
