@@ -1,6 +1,7 @@
 #include "cli/batch/batch_admin.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -94,6 +95,7 @@ absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::Ba
   if (verification.receipt.batch == batch) {
     CompareWithLedger(verification.receipt, *known, &differences);
   }
+  if (known->items_deleted) return differences;
   LedgerWalk walk(batch, &ledger);
   absl::Status failed;
   MUSTER_RETURN_IF_ERROR(reader.ForEachItem(batch, [&](const report::ItemRow& row) {
@@ -137,12 +139,14 @@ class LocalBatchAdmin final : public BatchAdmin {
         reader_(std::move(reader)),
         clock_(clock) {}
 
-  absl::StatusOr<std::vector<BatchView>> List() override {
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger_->List());
-    std::vector<BatchView> views;
-    for (const ledger::Batch& batch : batches) {
-      MUSTER_ASSIGN_OR_RETURN(views.emplace_back(), ViewBatch(batch, *reader_));
+  absl::StatusOr<BatchViews> List(uint64_t below, size_t max) override {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::BatchPage page, ledger_->ListBelow(below, max));
+    BatchViews views;
+    views.next_below = page.next_below;
+    for (const ledger::Batch& batch : page.batches) {
+      MUSTER_ASSIGN_OR_RETURN(views.batches.emplace_back(), ViewBatch(batch, *reader_));
     }
+    std::reverse(views.batches.begin(), views.batches.end());
     return views;
   }
 
@@ -239,16 +243,20 @@ class RemoteBatchAdmin final : public BatchAdmin {
  public:
   explicit RemoteBatchAdmin(std::unique_ptr<MeshClient> mesh) : mesh_(std::move(mesh)) {}
 
-  absl::StatusOr<std::vector<BatchView>> List() override {
-    std::vector<BatchView> views;
-    const auto take = [&views](const v1::ListBatchesResponse& page) {
-      for (const v1::BatchStatus& status : page.batches()) views.push_back(ViewOf(status));
-    };
-    MUSTER_RETURN_IF_ERROR(mesh_->CallForPages(&Stub::ListBatches, {}, take));
-    // They come with the newest first.
-    std::sort(views.begin(), views.end(), [](const BatchView& a, const BatchView& b) {
-      return a.batch.number < b.batch.number;
-    });
+  absl::StatusOr<BatchViews> List(uint64_t below, size_t max) override {
+    v1::ListBatchesRequest request;
+    if (below != std::numeric_limits<uint64_t>::max()) request.set_page_token(absl::StrCat(below));
+    BatchViews views;
+    // A page may have fewer batches than it was asked for.
+    do {
+      request.set_page_size(
+          static_cast<int>(std::min(max, kMaxListedBatches) - views.batches.size()));
+      MUSTER_ASSIGN_OR_RETURN(const auto page, mesh_->Call(&Stub::ListBatches, request));
+      for (const v1::BatchStatus& status : page.batches()) views.batches.push_back(ViewOf(status));
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty() && views.batches.size() < max);
+    if (!request.page_token().empty()) views.next_below = views.batches.back().batch.number;
+    std::reverse(views.batches.begin(), views.batches.end());
     return views;
   }
 

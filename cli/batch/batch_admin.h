@@ -26,10 +26,19 @@ struct BatchView {
   std::string problem{};
 };
 
+// A page of a list.
+struct BatchViews {
+  std::vector<BatchView> batches;  // in order of number
+  uint64_t next_below = 0;         // where the page of older ones begins; 0: there is none
+};
+
+// The most batches that a command lists at a time.
+inline constexpr size_t kMaxListedBatches = 1000;
+
 // Answers one line for each difference from the receipt; empty: there is none. The report's rows
 // must add up to the receipt. The receipt must match the ledger's batch: its job, its revision, all
 // of its items and transactions. Each item's content must be what the ledger recorded when the
-// batch was split.
+// batch was split, unless its retention has deleted that.
 absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
                                                       report::ReportReader& reader);
 
@@ -40,8 +49,8 @@ class BatchAdmin {
  public:
   virtual ~BatchAdmin() = default;
 
-  // In order of number.
-  virtual absl::StatusOr<std::vector<BatchView>> List() = 0;
+  // Up to `max` of the batches with numbers below `below`; at most kMaxListedBatches.
+  virtual absl::StatusOr<BatchViews> List(uint64_t below, size_t max) = 0;
   virtual absl::StatusOr<BatchView> Get(uint64_t batch) = 0;
   // The first rejections, in the order of item and line; `max` at most.
   virtual absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) = 0;

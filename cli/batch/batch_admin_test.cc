@@ -105,6 +105,15 @@ TEST_F(ReceiptCheckTest, FindsAnItemThatTheLedgerDoesNotHave) {
   EXPECT_THAT(Check(), Contains("item 2 is not in the ledger"));
 }
 
+TEST_F(ReceiptCheckTest, FindsNothingWhereARetentionHasDeletedTheItems) {
+  Split(3);
+  CountAll(3);
+  ASSERT_TRUE(ledger_->MarkComplete(kBatch, clock_.Now()).ok());
+  ASSERT_TRUE(ledger_->BeginToDropItems(kBatch).ok());
+  ASSERT_TRUE(ledger_->DropItems(kBatch).ok());
+  EXPECT_THAT(Check(), IsEmpty());
+}
+
 TEST_F(ReceiptCheckTest, FindsTheReceiptOfAnotherJob) {
   Split(2, "wholesale");
   CountAll(2);

@@ -1,4 +1,6 @@
-// muster batch list | get | receipt; submit_command.cc and cli/scale/quote.cc have the others
+// muster batch list | get | receipt; submit_command.cc and cli/scale/quote.cc
+// have the others
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,10 +27,15 @@ using nlohmann::ordered_json;
 // The most rejected transactions that are shown.
 constexpr int kShownRejections = 20;
 
+// Batches that a list shows unless it is told otherwise: some screens full.
+constexpr int64_t kListedBatches = 100;
+
 struct BatchOptions {
   CommonOptions common;
   uint64_t batch = 0;
   bool verify = false;
+  int64_t limit = kListedBatches;
+  uint64_t below = std::numeric_limits<uint64_t>::max();
 };
 
 std::vector<std::string> RowOf(const BatchView& view) {
@@ -60,6 +67,7 @@ ordered_json JsonOf(const BatchView& view) {
   }
   json["begun"] = Rfc3339(batch.created);
   if (has_ledger) json["items"] = batch.items;
+  if (batch.items_deleted) json["items_deleted"] = true;
   json["items_counted"] = progress.items();
   json["items_dead"] = progress.items_dead;
   json["transactions"] = batch.transactions;
@@ -92,18 +100,23 @@ void PrintRejections(const std::vector<report::RejectionRow>& rows, int64_t reje
 
 absl::Status List(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenBatchAdmin(options.common, environment));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchView> batches, admin->List());
+  MUSTER_ASSIGN_OR_RETURN(const BatchViews views,
+                          admin->List(options.below, static_cast<size_t>(options.limit)));
   Table table;
   table.AddColumn("batch", Align::kRight);
   table.AddColumns({"job", "state"});
   table.AddColumns({"transactions", "aggregated", "rejected", "dead-lettered"}, Align::kRight);
   table.AddColumns({"begun", "input"});
   ordered_json json = ordered_json::array();
-  for (const BatchView& view : batches) {
+  for (const BatchView& view : views.batches) {
     table.AddRow(RowOf(view));
     json.push_back(JsonOf(view));
   }
   PrintRows(table, json, options.common, environment);
+  if (views.next_below != 0) {
+    *environment.err << "muster: there are older batches: muster batch list --below "
+                     << views.next_below << "\n";
+  }
   return absl::OkStatus();
 }
 
@@ -166,7 +179,11 @@ absl::Status PrintReceipt(const BatchOptions& options, const Environment& enviro
                                             options.batch, ": ", differences.size(),
                                             " differences"));
   }
-  *environment.err << "verified: the store proves this receipt\n";
+  const absl::StatusOr<BatchView> view = admin->Get(options.batch);
+  const bool items_deleted = view.ok() && view->batch.items_deleted;
+  *environment.err << (items_deleted ? "verified: the store proves the sums of this receipt; the "
+                                       "contents of its items are deleted\n"
+                                     : "verified: the store proves this receipt\n");
   return absl::OkStatus();
 }
 
@@ -188,7 +205,13 @@ void AddBatch(CLI::App* app, const Environment& environment) {
     AddOutput(command, &options->common);
     return command;
   };
-  add_verb("list", "All batches", List);
+  CLI::App* const list = add_verb("list", "The newest batches", List);
+  list->add_option("--limit", options->limit, "How many")
+      ->check(CLI::Range(int64_t{1}, static_cast<int64_t>(kMaxListedBatches)))
+      ->capture_default_str()
+      ->type_name("N");
+  list->add_option("--below", options->below, "Only batches with lower numbers than this one")
+      ->type_name("BATCH");
   CLI::App* const get = add_verb("get", "One batch, with the transactions that it rejected", Get);
   get->add_option("BATCH", options->batch, "Its number")->required();
   AddController(get, &options->common);

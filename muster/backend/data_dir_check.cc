@@ -67,7 +67,7 @@ class Check {
     report.check = options_.check;
     if (ledger.ok()) {
       for (const ledger::rocksdb::CheckedBatch& batch : ledger->batches) {
-        known.push_back({batch.number, batch.items, batch.complete});
+        known.push_back({batch.number, batch.items, batch.complete, batch.items_deleted});
       }
       report.ledger_batches = &known;
     }

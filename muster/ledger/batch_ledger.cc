@@ -2,6 +2,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 
 namespace muster::ledger {
 namespace {
@@ -34,6 +35,27 @@ absl::Status UnknownToAll(uint64_t batch, size_t asked) {
 
 bool IsUnknownToAll(const absl::Status& status) {
   return status.GetPayload(kUnknownToAll).has_value();
+}
+
+bool IsOver(BatchState state) {
+  return state == BatchState::kComplete || state == BatchState::kCancelled;
+}
+
+NextRemoval::NextRemoval(const Batch& batch) {
+  MUSTER_CHECK(IsOver(batch.state), "batch ", batch.number, " is ", BatchStateName(batch.state));
+  const Retention retention = batch.retention.value_or(Retention());
+  const absl::Time end = batch.completed.value_or(batch.created);
+  const bool content_is_gone = batch.content_deleted && !batch.request_claimed;
+  if (!content_is_gone && !batch.items_deleted) {
+    what = Removal::kContent;
+    at = end + retention.content;
+  } else if (!batch.items_deleted) {
+    what = Removal::kItems;
+    at = end + retention.items;
+  } else {
+    what = Removal::kBatch;
+    at = end + retention.batch;
+  }
 }
 
 }  // namespace muster::ledger

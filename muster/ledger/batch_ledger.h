@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/trace_context.h"
+#include "muster/ledger/retention.h"
 
 namespace muster::ledger {
 
@@ -69,6 +70,7 @@ struct Batch {
   absl::Time created;
   std::optional<absl::Duration> sla;
   std::optional<base::TraceContext> trace;  // none: an older muster began the batch
+  std::optional<Retention> retention;       // none: an older muster began the batch
 
   BatchState state = BatchState::kOpen;
   uint64_t source_bytes = 0;            // split so far; all of the source once sealed
@@ -79,11 +81,28 @@ struct Batch {
   std::vector<PutMark> put_marks;       // by partition; empty: not known
   std::optional<absl::Time> completed;  // or cancelled
   std::string cancel_reason;            // for people; may be empty
+  bool content_deleted = false;         // of a batch that is over; likewise
+  bool items_deleted = false;
   // None: not an upload, or not sealed yet, or sealed by an older muster.
   std::optional<SealedContent> sealed_content;
 
   std::string unknown_of_record;
   std::string unknown_of_progress;
+};
+
+// Whether the batch has ended: only a redrive can change it any more.
+bool IsOver(BatchState state);
+
+// What a retention takes away of a batch that is over, one after the other. The claim on the
+// batch's request id goes with the content.
+enum class Removal { kContent, kItems, kBatch };
+
+// Of a batch that is over.
+struct NextRemoval {
+  explicit NextRemoval(const Batch& batch);
+
+  Removal what;
+  absl::Time at;
 };
 
 // The position of an item in its source.
@@ -94,6 +113,11 @@ struct ItemBoundary {
   uint32_t transactions = 0;
   base::Fingerprint128 content;  // of the slice
   bool oversized = false;        // one record longer than a record may be
+};
+
+struct BatchPage {
+  std::vector<Batch> batches;  // the newest first; each without its content and job definition
+  uint64_t next_below = 0;     // where the next page begins; 0: this was the last
 };
 
 // The Unavailable of a remote ledger when each of the initiators that it knows, `asked` of them,
@@ -152,7 +176,7 @@ class BatchLedger : public BatchRecords {
 
   // complete → sealed: workers work on items of the batch again. Fine for an open or sealed batch.
   // It is no longer known how far the batch reaches into the queue: a redrive may put its items
-  // behind all others. FailedPrecondition: the batch is cancelled.
+  // behind all others. FailedPrecondition: the batch is cancelled, or its items were deleted.
   virtual absl::Status Reopen(uint64_t batch) = 0;
 
   // Gives up an open or sealed batch, for a `reason` in UTF-8. Cancelling twice is fine: the first
@@ -164,21 +188,46 @@ class BatchLedger : public BatchRecords {
   // caller made.
   virtual absl::Status Sync() = 0;
 
-  // Drops the content of a batch that is complete or cancelled; FailedPrecondition otherwise, also
-  // for a batch whose content is stored elsewhere. Not fsynced: dropping it again is harmless.
+  // Up to `max` of the batches of which something is to be removed by `now`, the longest due first.
+  // Costs what is due, however many other batches the ledger has.
+  virtual absl::StatusOr<std::vector<uint64_t>> ListDue(absl::Time now, size_t max) = 0;
+
+  // Drops the content of a batch that is complete or cancelled, and notes that it is deleted;
+  // FailedPrecondition otherwise, also for a batch whose content is stored elsewhere. Not fsynced:
+  // dropping it again is harmless.
   virtual absl::Status DropContent(uint64_t batch) = 0;
 
   // Notes that the claim on the batch's request id is released. Not fsynced: releasing it again is
   // harmless.
   virtual absl::Status NoteRequestReleased(uint64_t batch) = 0;
 
+  // Ends a batch that is over for good, so that its items can be dropped: Reopen is refused from
+  // now on. Drops the content, too.
+  virtual absl::Status BeginToDropItems(uint64_t batch) = 0;
+
+  // Deletes the boundaries of all items. FailedPrecondition: before BeginToDropItems. Not fsynced:
+  // dropping them again is harmless.
+  virtual absl::Status DropItems(uint64_t batch) = 0;
+
+  // Deletes all records of a batch. FailedPrecondition: before BeginToDropItems. Not fsynced:
+  // deleting it again is harmless.
+  virtual absl::Status Delete(uint64_t batch) = 0;
+
   // The newest batch with this request id; NotFound when there is none.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
 
-  // In order of number, each without its content. List logs a batch with a corrupt record as an
-  // error, with its number, and leaves it out, so that it does not hide the others. Get says what
-  // is wrong with it.
-  virtual absl::StatusOr<std::vector<Batch>> List() = 0;
+  // A page of the batches with numbers below `below`: up to `max` of them, at least 1. A batch
+  // whose record is corrupt is logged as an error, with its number, and left out, so that it does
+  // not hide the others; Get says what is wrong with it. Reads the page alone, and holds up no
+  // writer.
+  virtual absl::StatusOr<BatchPage> ListBelow(uint64_t below, size_t max) = 0;
+
+  // Numbers of the batches that are open or sealed, in order. Costs what these are, however many
+  // others the ledger has.
+  virtual absl::StatusOr<std::vector<uint64_t>> ListOpen() = 0;
+
+  // The highest number that a batch has, or had before it was deleted; 0: there was none.
+  virtual absl::StatusOr<uint64_t> HighestNumber() = 0;
 };
 
 }  // namespace muster::ledger

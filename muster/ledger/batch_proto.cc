@@ -80,6 +80,11 @@ v1::BatchRecord RecordOf(const Batch& batch) {
   record.set_content(batch.content);
   record.set_content_path(batch.content_path);
   record.set_request_claimed(batch.request_claimed);
+  if (batch.retention.has_value()) {
+    *record.mutable_keep_content() = base::ToProto(batch.retention->content);
+    *record.mutable_keep_items() = base::ToProto(batch.retention->items);
+    *record.mutable_keep_batch() = base::ToProto(batch.retention->batch);
+  }
   record.MergeFromString(batch.unknown_of_record);
   return record;
 }
@@ -106,6 +111,11 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
   batch->content = record.content();
   batch->content_path = record.content_path();
   batch->request_claimed = record.request_claimed();
+  if (record.has_keep_content() && record.has_keep_items() && record.has_keep_batch()) {
+    batch->retention = Retention{.content = base::FromProto(record.keep_content()),
+                                 .items = base::FromProto(record.keep_items()),
+                                 .batch = base::FromProto(record.keep_batch())};
+  }
   return absl::OkStatus();
 }
 
@@ -128,6 +138,8 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
     stored->set_incarnation(mark.incarnation);
     stored->set_end(mark.end);
   }
+  progress.set_content_deleted(batch.content_deleted);
+  progress.set_items_deleted(batch.items_deleted);
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
@@ -151,6 +163,8 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   for (const v1::PutMark& mark : progress.put_marks()) {
     batch->put_marks.push_back({mark.incarnation(), mark.end()});
   }
+  batch->content_deleted = progress.content_deleted();
+  batch->items_deleted = progress.items_deleted();
   return absl::OkStatus();
 }
 

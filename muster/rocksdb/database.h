@@ -84,7 +84,7 @@ enum class LogReplay {
 };
 
 struct DatabaseOptions {
-  // In the order that family(i) counts. RocksDB's own "default" family is opened too, but unused.
+  // In the order that family(i) counts. RocksDB's own "default" family is opened too.
   std::vector<Family> families;
   // Sees the data as of its opening, changes no file, and can be open beside the owner.
   bool read_only = false;
@@ -114,6 +114,9 @@ class Database {
     MUSTER_DCHECK(i < families_.size(), "family ", i, " of ", families_.size());
     return families_[i];
   }
+  // RocksDB's own family. Every release opens it, so a store may keep there what an older release,
+  // which refuses a family that it does not know, passes by.
+  ::rocksdb::ColumnFamilyHandle* default_family() const { return default_family_; }
   const std::string& dir() const { return dir_; }
 
   // Atomic. After an error, a restart may find the batch written or not. If the disk failed

@@ -10,7 +10,6 @@
 #include "muster/v1/heartbeat.pb.h"
 #include "services/initiator/api/mesh_reopener.h"
 #include "services/initiator/batch/batch_number_recovery.h"
-#include "services/initiator/batch/status.h"
 #include "services/initiator/submit/handler_versions.h"
 
 namespace muster::initiator {
@@ -196,9 +195,10 @@ std::vector<std::string> InitiatorRole::Processors() const {
 
 absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(
     absl::string_view job) const {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger_->List());
-  for (const ledger::Batch& batch : batches) {
-    if (batch.job == job && !batch::IsOver(batch.state)) return batch.number;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, ledger_->ListOpen());
+  for (const uint64_t number : open) {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
+    if (batch.job == job && !ledger::IsOver(batch.state)) return number;
   }
   return std::nullopt;
 }

@@ -82,7 +82,8 @@ class Clients:
         """Returns (all batches, ""), or (None, why an initiator does not tell its own)."""
         batches = []
         for initiator in range(self.mesh.shape["initiators"]):
-            code, found, said = self.muster("batch", "list", server=self.mesh.server(initiator))
+            code, found, said = self.muster("batch", "list", "--limit", "1000",
+                                            server=self.mesh.server(initiator))
             if code != 0:
                 return None, said
             batches += found

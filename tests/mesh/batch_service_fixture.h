@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,6 +128,11 @@ class CountedDesk final : public report::ReportClient {
     ++progress_asked_;
     return behind_.GetProgress(batch);
   }
+  absl::StatusOr<std::map<uint64_t, report::Progress>> ListProgress(
+      absl::Span<const uint64_t> batches) override {
+    ++progress_asked_;
+    return behind_.ListProgress(batches);
+  }
   absl::StatusOr<uint64_t> HighestBatch() override { return behind_.HighestBatch(); }
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                        uint64_t from, size_t max) override {
@@ -142,6 +148,7 @@ class CountedDesk final : public report::ReportClient {
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
     return behind_.ReopenDeadLettered(batch, items);
   }
+  absl::StatusOr<bool> ForgetBatch(uint64_t batch) override { return behind_.ForgetBatch(batch); }
 
  private:
   report::LocalReportClient behind_;
@@ -190,7 +197,6 @@ class BatchServiceTest : public ::testing::Test {
     initiator::batch::SchedulerOptions keeping;
     keeping.loss_check_interval = absl::Milliseconds(200);
     keeping.sender_grace = sender_grace_;
-    keeping.content_retention = content_retention_;
     scheduler_ = std::make_unique<initiator::batch::BatchScheduler>(tools, keeping);
     ASSERT_TRUE(scheduler_->Start().ok());
     submissions_ = std::make_unique<initiator::submit::Submissions>(
@@ -349,7 +355,6 @@ class BatchServiceTest : public ::testing::Test {
   std::function<void()> on_admit_;    // called before a batch is admitted
   double trace_sample_ = 0;
   absl::Duration sender_grace_ = initiator::batch::SchedulerOptions().sender_grace;
-  absl::Duration content_retention_ = initiator::batch::SchedulerOptions().content_retention;
   const job::JobDefinition job_ = job::ParseJob(kJob, "count.yaml").value();
   sync::UniqueIdGenerator numbers_{sync_.get(), "numbers", {.range_size = 1}};
   // Keeps information about processors valid for longer than a test takes.

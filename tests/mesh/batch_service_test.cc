@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/rpc/channel.h"
@@ -93,7 +94,7 @@ TEST_F(BatchServiceTest, MakesNoBatchWhileItCannotBeToldWhatItIsBoundTo) {
   Upload upload(stub_.get());
   upload.SendHeader(Header("soon"));
   EXPECT_TRUE(absl::IsUnavailable(upload.End()));
-  EXPECT_TRUE(ledger_->List()->empty());
+  EXPECT_TRUE(ledger_->ListOpen()->empty());
 }
 
 TEST_F(BatchServiceTest, KnowsNoJobThatWasNotApplied) {
@@ -127,6 +128,74 @@ TEST_F(BatchServiceTest, ListsBatchesNewestFirstPageByPage) {
     token = response.next_page_token();
   } while (!token.empty());
   EXPECT_THAT(pages, ElementsAre(ElementsAre(5, 4), ElementsAre(3, 2), ElementsAre(1)));
+}
+
+TEST_F(BatchServiceTest, AListAsksTheReportOnce) {
+  StartProcessor();
+  for (int i = 0; i < 5; ++i) {
+    const auto submitted = Submit(absl::StrCat("r", i), Input(1));
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+    ASSERT_TRUE(Watch(submitted->batch()).ok());
+  }
+  StopInitiator();
+  StartInitiator();
+  const int before = report_client_->progress_asked();
+  rpc::CallContext context;
+  v1::ListBatchesResponse response;
+  const absl::Status listed =
+      rpc::FromGrpc(stub_->ListBatches(&context, v1::ListBatchesRequest(), &response));
+  ASSERT_TRUE(listed.ok()) << listed;
+  ASSERT_EQ(response.batches_size(), 5);
+  for (const v1::BatchStatus& batch : response.batches()) EXPECT_EQ(batch.aggregated(), 1);
+  EXPECT_EQ(report_client_->progress_asked(), before + 1);
+}
+
+TEST_F(BatchServiceTest, ListsTheBatchesOfOneStateAndJob) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Submit(absl::StrCat("r", i), Input(1)).ok());
+  ASSERT_TRUE(scheduler_->Cancel(3, "unwanted").ok());
+  const auto list = [this](std::vector<v1::BatchState> states, const std::string& job,
+                           int page_size) {
+    rpc::CallContext context;
+    v1::ListBatchesRequest request;
+    request.mutable_states()->Add(states.begin(), states.end());
+    request.set_job(job);
+    request.set_page_size(page_size);
+    v1::ListBatchesResponse response;
+    EXPECT_TRUE(rpc::FromGrpc(stub_->ListBatches(&context, request, &response)).ok());
+    std::vector<std::string> numbers;
+    for (const v1::BatchStatus& batch : response.batches()) {
+      numbers.push_back(absl::StrCat(batch.batch()));
+    }
+    if (!response.next_page_token().empty()) numbers.push_back("more");
+    return absl::StrJoin(numbers, " ");
+  };
+  const std::vector<v1::BatchState> open = {v1::BATCH_STATE_OPEN, v1::BATCH_STATE_SEALED};
+  EXPECT_EQ(list(open, "count", 10), "4 2 1");
+  EXPECT_EQ(list(open, "count", 2), "4 2 more");
+  EXPECT_EQ(list({v1::BATCH_STATE_CANCELLED}, "", 10), "3");
+  EXPECT_EQ(list(open, "other", 10), "");
+}
+
+TEST_F(BatchServiceTest, DeletesABatchThatHasEnded) {
+  StartProcessor();
+  ASSERT_TRUE(Submit("done", Input(1)).ok());
+  ASSERT_TRUE(Watch(1)->complete());
+  ASSERT_TRUE(processor_->Stop(absl::Seconds(10)).ok());
+  ASSERT_TRUE(Submit("waits", Input(1)).ok());
+  const auto remove = [this](uint64_t batch) {
+    rpc::CallContext context;
+    v1::DeleteBatchRequest request;
+    request.set_batch(batch);
+    v1::DeleteBatchResponse response;
+    return rpc::FromGrpc(stub_->DeleteBatch(&context, request, &response));
+  };
+  EXPECT_TRUE(absl::IsFailedPrecondition(remove(2)));
+  ASSERT_TRUE(remove(1).ok());
+  EXPECT_TRUE(absl::IsNotFound(remove(1)));
+  EXPECT_TRUE(absl::IsNotFound(Watch(1).status()));
+  EXPECT_TRUE(absl::IsNotFound(report_client_->GetReceipt(1).status()));
+  // The request id is free again, and the number is not.
+  EXPECT_EQ(Submit("done", Input(1))->batch(), 3u);
 }
 
 TEST_F(BatchServiceTest, KnowsNoBatchThatWasNeverSubmitted) {

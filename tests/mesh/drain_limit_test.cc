@@ -44,7 +44,7 @@ TEST_F(DrainLimitTest, RefusesANewBatchWhileWhatWaitsTakesTooLong) {
   const rpc::ErrorReason reason{
       "DRAIN_TOO_LONG", {{"job", "count"}, {"estimate_seconds", "500"}, {"limit_seconds", "60"}}};
   EXPECT_EQ(rpc::Reason(refused), reason);
-  EXPECT_EQ(ledger_->List()->size(), 1);
+  EXPECT_EQ(ledger_->ListOpen()->size(), 1);
 }
 
 TEST_F(DrainLimitTest, NeverRefusesABatchThatItHasTakenIn) {
@@ -60,7 +60,7 @@ TEST_F(DrainLimitTest, NeverRefusesABatchThatItHasTakenIn) {
   EXPECT_EQ(again->batch(), first);
   const auto resumed = Submit("half", text);
   ASSERT_TRUE(resumed.ok()) << resumed.status();
-  EXPECT_EQ(ledger_->List()->size(), 2);
+  EXPECT_EQ(ledger_->ListOpen()->size(), 2);
 }
 
 TEST_F(DrainLimitTest, TakesABatchInOnceTheQueueIsDrained) {
@@ -103,7 +103,7 @@ TEST_F(DrainLimitTest, MakesOneBatchOfTwoRequestsThatAreEstimatedTogether) {
   const auto submitted = Submit("same", Input(10));
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   EXPECT_EQ(submitted->batch(), 1);
-  EXPECT_EQ(ledger_->List()->size(), 1);
+  EXPECT_EQ(ledger_->ListOpen()->size(), 1);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 // All but a batch's record can be made again of what else is stored, so the record alone is kept
 // twice, in two families, and thus in two files. An older muster passes the copies by.
 // A record that has content, or a claim on its request id, is written again without it, some time
-// after its batch is over; its copy stays.
+// after its batch is over; its copy stays until the batch is deleted.
 // Integers in keys are big-endian. To change a form, add proto fields; never reuse a number.
 #pragma once
 

@@ -173,6 +173,37 @@ TEST(BatchCodecTest, KeepsHowFarABatchReachesIntoItsQueue) {
   EXPECT_TRUE(read.put_marks.empty());
 }
 
+// Fields 24 to 26.
+TEST(BatchCodecTest, KeepsTheRetentionOfABatch) {
+  Batch kept = Golden(), read;
+  kept.retention = ledger::Retention{
+      .content = absl::Hours(1), .items = absl::Hours(24), .batch = absl::Hours(240)};
+  const std::string record = EncodeRecord(kept);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(record, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form"),
+                   base::BytesFromHex("c2010308901cca01040880a305d201040880de34")));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  EXPECT_EQ(read.retention, kept.retention);
+  Batch old;
+  ASSERT_TRUE(DecodeRecord(base::BytesFromHex(kGoldenRecord), 7, &old).ok());
+  EXPECT_EQ(old.retention, std::nullopt);
+}
+
+// Fields 16 and 17.
+TEST(BatchCodecTest, KeepsWhatIsDeletedOfABatch) {
+  Batch deleted = Golden(), read;
+  deleted.content_deleted = deleted.items_deleted = true;
+  const std::string progress = EncodeProgress(deleted);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(progress, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenProgress), "form"),
+                   base::BytesFromHex("800101880101")));
+  ASSERT_TRUE(DecodeProgress(progress, 7, &read).ok());
+  EXPECT_TRUE(read.content_deleted);
+  EXPECT_TRUE(read.items_deleted);
+}
+
 // The form that a newer muster writes: a field that this muster does not know follows the known
 // fields.
 std::string Newer(absl::string_view stored) {

@@ -56,7 +56,8 @@ class Check {
     std::vector<CheckedBatch> known;
     for (const auto& [number, stored] : batches_) {
       if (!IsKnown(stored)) continue;
-      known.push_back({number, stored.batch.items, stored.batch.state == BatchState::kComplete});
+      known.push_back({number, stored.batch.items, stored.batch.state == BatchState::kComplete,
+                       stored.batch.items_deleted});
     }
     return known;
   }
@@ -184,6 +185,8 @@ absl::Status Check::CheckBatch(uint64_t number, StoredBatch* stored) {
     MUSTER_RETURN_IF_ERROR(MendCopy(number, *stored));
   }
   const bool progress_sound = stored->progress.has_value() && stored->progress_damage.empty();
+  // The retention of an ended batch deletes its items.
+  if (progress_sound && stored->batch.items_deleted) return absl::OkStatus();
   if (progress_sound && stored->items_damage.empty() && stored->batch.items != stored->items) {
     stored->items_damage = absl::StrCat("its progress speaks of ", stored->batch.items,
                                         " items, and ", stored->items, " are there");

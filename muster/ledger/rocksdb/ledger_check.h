@@ -36,6 +36,7 @@ struct CheckedBatch {
   uint64_t number = 0;
   uint64_t items = 0;
   bool complete = false;
+  bool items_deleted = false;  // as its retention says
 };
 
 struct LedgerSummary : os::CheckSummary {

@@ -87,7 +87,8 @@ class LedgerCheckTest : public ::testing::Test {
     batches_.clear();
     for (const CheckedBatch& batch : summary->batches) {
       batches_.push_back(absl::StrCat(batch.number, ": ", batch.items, " items",
-                                      batch.complete ? ", complete" : ""));
+                                      batch.complete ? ", complete" : "",
+                                      batch.items_deleted ? ", items deleted" : ""));
     }
     std::vector<std::string> lines;
     for (const os::Damage& damage : findings.all) {
@@ -132,6 +133,43 @@ class LedgerCheckTest : public ::testing::Test {
 TEST_F(LedgerCheckTest, FindsNothingInASoundLedger) {
   EXPECT_THAT(Check(), IsEmpty());
   EXPECT_THAT(Check(/*repair=*/true), IsEmpty());
+}
+
+TEST_F(LedgerCheckTest, MissesNoItemsThatARetentionHasDeleted) {
+  Open();
+  ASSERT_TRUE(ledger_->BeginToDropItems(1).ok());
+  ASSERT_TRUE(ledger_->DropItems(1).ok());
+  ledger_.reset();
+  EXPECT_THAT(Check(), IsEmpty());
+  EXPECT_THAT(batches_,
+              ElementsAre("1: 6 items, complete, items deleted", "2: 0 items", "3: 0 items"));
+}
+
+// A copy of its record that stayed would bring it back.
+TEST_F(LedgerCheckTest, FindsNothingOfABatchThatWasDeleted) {
+  Open();
+  ASSERT_TRUE(ledger_->BeginToDropItems(1).ok());
+  ASSERT_TRUE(ledger_->Delete(1).ok());
+  ledger_.reset();
+  EXPECT_THAT(Check(/*repair=*/true), IsEmpty());
+  EXPECT_THAT(batches_, ElementsAre("2: 0 items", "3: 0 items"));
+}
+
+TEST_F(LedgerCheckTest, BringsBackNoContentThatARetentionHasDeleted) {
+  Open();
+  Batch batch;
+  batch.number = 4;
+  batch.request_id = "short";
+  batch.content = "key\n";
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  ASSERT_TRUE(ledger_->Cancel(4, absl::FromUnixSeconds(1), "").ok());
+  ASSERT_TRUE(ledger_->DropContent(4).ok());
+  ledger_.reset();
+  last_batch_ = 4;
+  FlipAByte(kBatches, BatchKey(4));
+  Mend();
+  EXPECT_EQ(ledger_->Get(4)->content, "");
+  EXPECT_TRUE(ledger_->Get(4)->content_deleted);
 }
 
 TEST_F(LedgerCheckTest, GoesOnFromTheItemsWhenTheProgressIsDamaged) {

@@ -1,6 +1,7 @@
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -12,6 +13,7 @@
 #include "muster/rocksdb/checked_value.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
+#include "rocksdb/snapshot.h"
 #include "rocksdb/write_batch.h"
 
 namespace muster::ledger::rocksdb {
@@ -20,7 +22,6 @@ namespace {
 using ledger::Batch;
 using ledger::BatchState;
 using ledger::ItemBoundary;
-using muster::rocksdb::Durability;
 using muster::rocksdb::ToSlice;
 
 // Ledger records are small and read rarely.
@@ -91,11 +92,16 @@ absl::StatusOr<std::unique_ptr<RocksDbBatchLedger>> RocksDbBatchLedger::Open(
     const std::string& dir, const Options& options) {
   MUSTER_ASSIGN_OR_RETURN(auto opened,
                           muster::rocksdb::Database::Open(dir, LedgerDatabase(options)));
-  return std::unique_ptr<RocksDbBatchLedger>(new RocksDbBatchLedger(std::move(opened)));
+  std::unique_ptr<RocksDbBatchLedger> ledger(new RocksDbBatchLedger(std::move(opened)));
+  {
+    base::MutexLock lock(&ledger->mu_);
+    MUSTER_RETURN_IF_ERROR(ledger->index_.Load(options.read_only));
+  }
+  return ledger;
 }
 
 RocksDbBatchLedger::RocksDbBatchLedger(std::unique_ptr<muster::rocksdb::Database> database)
-    : database_(std::move(database)) {}
+    : database_(std::move(database)), index_(database_.get()) {}
 
 absl::StatusOr<std::string> RocksDbBatchLedger::Read(size_t family, absl::string_view key,
                                                      absl::string_view what) const {
@@ -131,20 +137,18 @@ void RocksDbBatchLedger::RememberLocked(const Batch& batch) {
 }
 
 absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
-  if (const auto was = known_.find(batch.number); was != known_.end()) {
-    CheckFollows(was->second, batch);
+  std::optional<Batch> read;
+  const Batch* was = nullptr;
+  if (const auto known = known_.find(batch.number); known != known_.end()) {
+    was = &known->second;
+    CheckFollows(*was, batch);
+  } else {
+    MUSTER_ASSIGN_OR_RETURN(read, GetLocked(batch.number));
+    was = &*read;
   }
   ::rocksdb::WriteBatch write;
   write.Put(database_->family(kProgress), BatchKey(batch.number), EncodeProgress(batch));
-  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
-  RememberLocked(batch);
-  return absl::OkStatus();
-}
-
-absl::Status RocksDbBatchLedger::StoreRecordLocked(const Batch& batch) {
-  ::rocksdb::WriteBatch write;
-  write.Put(database_->family(kBatches), BatchKey(batch.number), EncodeRecord(batch));
-  MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+  MUSTER_RETURN_IF_ERROR(index_.WriteState(was, batch, &write));
   RememberLocked(batch);
   return absl::OkStatus();
 }
@@ -175,7 +179,7 @@ absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const Ite
     }
     write.Put(database_->family(kRequests), batch.request_id, muster::rocksdb::CheckedValue(key));
     write.Put(database_->family(kRequests), CopyKey(batch.number), EncodeCopy(batch));
-    MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+    MUSTER_RETURN_IF_ERROR(index_.WriteState(nullptr, batch, &write));
     RememberLocked(batch);
   }
   return database_->Sync();
@@ -196,7 +200,7 @@ absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
     ::rocksdb::WriteBatch write;
     write.Put(database_->family(kItems), ItemsKey(number, first_index), EncodeItems(items));
     write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
-    MUSTER_RETURN_IF_ERROR(database_->Write(&write, Durability::kProcess));
+    MUSTER_RETURN_IF_ERROR(index_.Write(&write));
     RememberLocked(batch);
   }
   return database_->Sync();
@@ -278,6 +282,12 @@ absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
     if (batch.state == BatchState::kCancelled) {
       return absl::FailedPreconditionError(absl::StrCat("batch ", number, " is cancelled"));
     }
+    if (batch.items_deleted) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the items of batch ", number,
+                       " are deleted, as its retention says: nothing of it can be "
+                       "worked on again"));
+    }
     const bool was_complete = batch.state == BatchState::kComplete;
     if (was_complete) {
       batch.state = BatchState::kSealed;
@@ -310,24 +320,121 @@ absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
   return database_->Sync();
 }
 
+absl::StatusOr<std::vector<uint64_t>> RocksDbBatchLedger::ListDue(absl::Time now, size_t max) {
+  base::MutexLock lock(&mu_);
+  std::vector<uint64_t> due;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchIndex::Due> entries, index_.ReadDue(now, max));
+  for (const BatchIndex::Due& entry : entries) {
+    const absl::StatusOr<Batch> batch = GetLocked(entry.number);
+    if (!batch.ok() || !ledger::IsOver(batch->state)) {
+      // Deleted by another muster, or damaged: a repair makes the index anew.
+      MUSTER_RETURN_IF_ERROR(index_.MoveDue(entry, nullptr));
+      continue;
+    }
+    const absl::Time at = ledger::NextRemoval(*batch).at;
+    // An index that was made anew does not know the retention.
+    if (at != entry.at) MUSTER_RETURN_IF_ERROR(index_.MoveDue(entry, &*batch));
+    if (at <= now) due.push_back(entry.number);
+  }
+  return due;
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::GetOverLocked(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (ledger::IsOver(batch.state)) return batch;
+  return absl::FailedPreconditionError(
+      absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), ": it has not ended"));
+}
+
 absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
   base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (batch.state != BatchState::kComplete && batch.state != BatchState::kCancelled) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", number, " is ", BatchStateName(batch.state), " and needs its content"));
-  }
-  if (batch.content.empty()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const Batch was, GetOverLocked(number));
+  if (was.content_deleted) return absl::OkStatus();
+  Batch batch = was;
   batch.content.clear();
-  return StoreRecordLocked(batch);
+  batch.content_deleted = true;
+  ::rocksdb::WriteBatch write;
+  if (!was.content.empty()) {
+    write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
+  }
+  write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
+  return index_.WriteState(&was, batch, &write);
 }
 
 absl::Status RocksDbBatchLedger::NoteRequestReleased(uint64_t number) {
   base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (!batch.request_claimed) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const Batch was, GetLocked(number));
+  if (!was.request_claimed) return absl::OkStatus();
+  Batch batch = was;
   batch.request_claimed = false;
-  return StoreRecordLocked(batch);
+  ::rocksdb::WriteBatch write;
+  write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
+  // The claim decides what is removed next.
+  MUSTER_RETURN_IF_ERROR(index_.WriteState(&was, batch, &write));
+  RememberLocked(batch);
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbBatchLedger::BeginToDropItems(uint64_t number) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(const Batch was, GetOverLocked(number));
+    if (!was.items_deleted) {
+      Batch batch = was;
+      batch.content.clear();
+      batch.content_deleted = batch.items_deleted = true;
+      ::rocksdb::WriteBatch write;
+      write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
+      write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
+      MUSTER_RETURN_IF_ERROR(index_.WriteState(&was, batch, &write));
+    }
+  }
+  return database_->Sync();
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::GetEndedLocked(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetOverLocked(number));
+  if (batch.items_deleted) return batch;
+  return absl::FailedPreconditionError(absl::StrCat("batch ", number, " is not over for good"));
+}
+
+absl::Status RocksDbBatchLedger::DropItems(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(GetEndedLocked(number).status());
+  ::rocksdb::WriteBatch write;
+  MUSTER_RETURN_IF_ERROR(AddItemDeletions(number, &write));
+  return index_.Write(&write);
+}
+
+absl::Status RocksDbBatchLedger::AddItemDeletions(uint64_t number,
+                                                  ::rocksdb::WriteBatch* write) const {
+  const std::string prefix = BatchKey(number);
+  const std::unique_ptr<::rocksdb::Iterator> it(
+      database_->db()->NewIterator({}, database_->family(kItems)));
+  for (it->Seek(prefix); it->Valid(); it->Next()) {
+    const std::string key = muster::rocksdb::Copy(it->key());
+    if (!absl::StartsWith(key, prefix)) break;
+    write->Delete(database_->family(kItems), key);
+  }
+  return muster::rocksdb::ToStatus(it->status(), absl::StrCat("ledger: items of batch ", number));
+}
+
+absl::Status RocksDbBatchLedger::Delete(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(const Batch batch, GetEndedLocked(number));
+  const std::string key = BatchKey(number);
+  ::rocksdb::WriteBatch write;
+  MUSTER_RETURN_IF_ERROR(AddItemDeletions(number, &write));
+  write.Delete(database_->family(kBatches), key);
+  write.Delete(database_->family(kProgress), key);
+  write.Delete(database_->family(kRequests), CopyKey(number));
+  const absl::StatusOr<std::string> newest =
+      Read(kRequests, batch.request_id, absl::StrCat("ledger: request '", batch.request_id, "'"));
+  // The request id may have a newer batch.
+  if (newest.ok() && *newest == muster::rocksdb::CheckedValue(key)) {
+    write.Delete(database_->family(kRequests), batch.request_id);
+  }
+  return index_.WriteDeleted(batch, &write);
 }
 
 absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {
@@ -344,19 +451,44 @@ absl::StatusOr<Batch> RocksDbBatchLedger::FindByRequestId(absl::string_view requ
   return Get(muster::rocksdb::KeyNumber(key));
 }
 
-absl::StatusOr<std::vector<Batch>> RocksDbBatchLedger::List() {
-  std::vector<Batch> batches;
+absl::StatusOr<Batch> RocksDbBatchLedger::ReadListed(uint64_t number, absl::string_view value,
+                                                     const ::rocksdb::Snapshot* snapshot) const {
+  Batch batch;
+  MUSTER_RETURN_IF_ERROR(DecodeRecord(value, number, &batch));
+  batch.content.clear();
+  batch.job_definition.clear();
+  ::rocksdb::ReadOptions at;
+  at.snapshot = snapshot;
+  std::string progress;
+  MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(
+      database_->db()->Get(at, database_->family(kProgress), BatchKey(number), &progress),
+      absl::StrCat("ledger: batch ", number)));
+  MUSTER_RETURN_IF_ERROR(DecodeProgress(progress, number, &batch));
+  return batch;
+}
+
+absl::StatusOr<ledger::BatchPage> RocksDbBatchLedger::ListBelow(uint64_t below, size_t max) {
+  ledger::BatchPage page;
+  // Of one moment: record and progress of a batch are written together.
+  ::rocksdb::ManagedSnapshot snapshot(database_->db());
+  const std::string end = BatchKey(below);
+  const ::rocksdb::Slice bound = ToSlice(end);
+  ::rocksdb::ReadOptions at;
+  at.snapshot = snapshot.snapshot();
+  at.iterate_upper_bound = &bound;
   const std::unique_ptr<::rocksdb::Iterator> it(
-      database_->db()->NewIterator({}, database_->family(kBatches)));
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      database_->db()->NewIterator(at, database_->family(kBatches)));
+  size_t read = 0;
+  for (it->SeekToLast(); it->Valid() && read < std::max<size_t>(max, 1); it->Prev(), ++read) {
     const uint64_t number = muster::rocksdb::KeyNumber(muster::rocksdb::Copy(it->key()));
-    absl::StatusOr<Batch> batch = Get(number);
+    page.next_below = number;
+    absl::StatusOr<Batch> batch =
+        ReadListed(number, muster::rocksdb::Copy(it->value()), snapshot.snapshot());
     if (batch.ok()) {
-      batch->content.clear();
-      batches.push_back(*std::move(batch));
+      page.batches.push_back(*std::move(batch));
       continue;
     }
-    // NotFound: one of its two records is missing.
+    // NotFound: its progress is missing.
     if (!absl::IsDataLoss(batch.status()) && !absl::IsNotFound(batch.status())) {
       return batch.status();
     }
@@ -364,7 +496,24 @@ absl::StatusOr<std::vector<Batch>> RocksDbBatchLedger::List() {
               {{"batch", number}, {"why", batch.status().ToString()}});
   }
   MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(it->status(), "ledger: list batches"));
-  return batches;
+  if (!it->Valid()) page.next_below = 0;
+  return page;
+}
+
+absl::StatusOr<std::vector<uint64_t>> RocksDbBatchLedger::ListOpen() {
+  base::MutexLock lock(&mu_);
+  return index_.open();
+}
+
+absl::StatusOr<uint64_t> RocksDbBatchLedger::HighestNumber() {
+  base::MutexLock lock(&mu_);
+  const std::unique_ptr<::rocksdb::Iterator> it(
+      database_->db()->NewIterator({}, database_->family(kBatches)));
+  it->SeekToLast();
+  MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(it->status(), "ledger: highest batch"));
+  const uint64_t last =
+      it->Valid() ? muster::rocksdb::KeyNumber(muster::rocksdb::Copy(it->key())) : 0;
+  return std::max(last, index_.highest_deleted());
 }
 
 absl::StatusOr<std::vector<ItemBoundary>> RocksDbBatchLedger::Items(uint64_t number,

@@ -9,7 +9,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "muster/base/mutex.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/ledger/rocksdb/batch_index.h"
 #include "muster/rocksdb/database.h"
+
+namespace rocksdb {
+class Snapshot;
+}  // namespace rocksdb
 
 namespace muster::ledger::rocksdb {
 
@@ -47,11 +52,18 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Sync() override ABSL_LOCKS_EXCLUDED(mu_) { return database_->Sync(); }
+  absl::StatusOr<std::vector<uint64_t>> ListDue(absl::Time now, size_t max) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status DropContent(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status NoteRequestReleased(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status BeginToDropItems(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status DropItems(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Delete(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
-  absl::StatusOr<std::vector<ledger::Batch>> List() override;
+  absl::StatusOr<ledger::BatchPage> ListBelow(uint64_t below, size_t max) override;
+  absl::StatusOr<std::vector<uint64_t>> ListOpen() override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<uint64_t> HighestNumber() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
                                                           size_t max_items) override;
 
@@ -60,18 +72,26 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
 
   absl::StatusOr<ledger::Batch> GetLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RememberLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A batch that is over for good; FailedPrecondition: it is not.
+  absl::StatusOr<ledger::Batch> GetEndedLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A batch that is over; FailedPrecondition: it is not.
+  absl::StatusOr<ledger::Batch> GetOverLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Adds the deletion of all boundaries of the batch's items.
+  absl::Status AddItemDeletions(uint64_t number, ::rocksdb::WriteBatch* write) const;
   // Writes the growing part of `batch`, and remembers it. Not synced.
   absl::Status StoreProgressLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Writes the part of `batch` that Create fixed. Not synced.
-  absl::Status StoreRecordLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> Read(size_t family, absl::string_view key,
                                    absl::string_view what) const;
+  // The batch of a list, whose record is `value`. NotFound: it has no progress.
+  absl::StatusOr<ledger::Batch> ReadListed(uint64_t number, absl::string_view value,
+                                           const ::rocksdb::Snapshot* snapshot) const;
 
   const std::unique_ptr<muster::rocksdb::Database> database_;
 
   // Held across writes: reading, changing and writing a batch's progress is one step. Not held
   // across syncs: writers share those, and readers do not wait for a disk.
   base::Mutex mu_;
+  BatchIndex index_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, ledger::Batch> known_ ABSL_GUARDED_BY(mu_);  // as stored
 };
 

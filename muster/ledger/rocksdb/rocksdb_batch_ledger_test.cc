@@ -1,5 +1,6 @@
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/failpoint.h"
@@ -14,6 +16,8 @@
 #include "muster/os/temp_dir.h"
 #include "muster/rocksdb/checked_value.h"
 #include "rocksdb/db.h"
+#include "rocksdb/perf_context.h"
+#include "rocksdb/perf_level.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/rocksdb/faulty_env.h"
 
@@ -23,7 +27,9 @@ namespace {
 using ledger::Batch;
 using ledger::BatchState;
 using ledger::ItemBoundary;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class LedgerTest : public ::testing::Test {
  protected:
@@ -70,6 +76,33 @@ class LedgerTest : public ::testing::Test {
                        base::Fingerprint(absl::StrCat("item ", i)), i % 7 == 3});
     }
     return items;
+  }
+
+  void Complete(uint64_t number) {
+    ASSERT_TRUE(ledger_->Seal(number, 0).ok());
+    ASSERT_TRUE(ledger_->MarkComplete(number, absl::FromUnixSeconds(9)).ok());
+  }
+
+  // Numbers and states of a page.
+  std::string Listed(uint64_t below = UINT64_MAX, size_t max = 100) {
+    const auto page = ledger_->ListBelow(below, max);
+    EXPECT_TRUE(page.ok()) << page.status();
+    std::vector<std::string> batches;
+    for (const Batch& batch : page->batches) {
+      batches.push_back(absl::StrCat(batch.number, " ", BatchStateName(batch.state)));
+    }
+    if (page->next_below != 0) batches.push_back(absl::StrCat("more below ", page->next_below));
+    return absl::StrJoin(batches, ", ");
+  }
+
+  // Bytes of keys and values that `call` reads.
+  static uint64_t BytesRead(const std::function<void()>& call) {
+    ::rocksdb::SetPerfLevel(::rocksdb::PerfLevel::kEnableCount);
+    ::rocksdb::get_perf_context()->Reset();
+    call();
+    ::rocksdb::SetPerfLevel(::rocksdb::PerfLevel::kDisable);
+    const ::rocksdb::PerfContext& read = *::rocksdb::get_perf_context();
+    return read.get_read_bytes + read.iter_read_bytes;
   }
 
   const os::TempDir dir_;
@@ -161,7 +194,6 @@ TEST_F(LedgerTest, RecordsABatchWithItsContentAndItsFirstItems) {
   EXPECT_EQ(ledger_->Get(7)->source_bytes, 300u);
   EXPECT_EQ(ledger_->Items(7, 0, 10)->size(), 3u);
   EXPECT_EQ(ledger_->Items(8, 0, 10)->size(), 0u);
-  EXPECT_EQ(ledger_->List()->at(0).content, "") << "thousands of batches may be listed";
   ASSERT_TRUE(ledger_->Append(7, 3, Run(3, 2)).ok());
   EXPECT_EQ(ledger_->Items(7, 0, 10)->size(), 5u);
 }
@@ -291,6 +323,181 @@ TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
   EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequestId("never").status()));
 }
 
+TEST_F(LedgerTest, ListsBatchesInPagesWithTheNewestFirst) {
+  for (const uint64_t number : {1, 2, 4, 5}) Create(number);
+  Complete(4);
+  EXPECT_EQ(Listed(UINT64_MAX, 2), "5 open, 4 complete, more below 4");
+  EXPECT_EQ(Listed(4, 2), "2 open, 1 open");
+  EXPECT_EQ(Listed(3, 1), "2 open, more below 2");
+  EXPECT_EQ(Listed(1), "");
+  EXPECT_EQ(ledger_->HighestNumber().value(), 5u);
+}
+
+TEST_F(LedgerTest, ListsBatchesWithoutWhatIsLong) {
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.job_definition = "name: retail";
+  batch.content = "key\nk1\n";
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  const Batch listed = ledger_->ListBelow(UINT64_MAX, 1)->batches.at(0);
+  EXPECT_EQ(listed.request_id, "r");
+  EXPECT_EQ(listed.job_definition, "");
+  EXPECT_EQ(listed.content, "");
+}
+
+TEST_F(LedgerTest, APageReadsNoOtherBatch) {
+  for (uint64_t number = 1; number <= 20; ++number) Create(number);
+  const uint64_t of_twenty = BytesRead([&] { Listed(UINT64_MAX, 10); });
+  for (uint64_t number = 21; number <= 500; ++number) Create(number);
+  const uint64_t of_thousands = BytesRead([&] { Listed(UINT64_MAX, 10); });
+  EXPECT_GT(of_twenty, 10 * sizeof(uint64_t));
+  // Numbers of batches take a byte more when they are large.
+  EXPECT_LT(of_thousands, of_twenty + 100);
+}
+
+TEST_F(LedgerTest, KnowsWhichBatchesAreOpen) {
+  for (const uint64_t number : {1, 2, 3, 4, 5}) Create(number);
+  ASSERT_TRUE(ledger_->Seal(2, 0).ok());
+  Complete(3);
+  Complete(4);
+  ASSERT_TRUE(ledger_->Reopen(4).ok());
+  ASSERT_TRUE(ledger_->Cancel(5, absl::FromUnixSeconds(9), "").ok());
+  EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(1, 2, 4));
+  Open();
+  EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(1, 2, 4));
+}
+
+TEST_F(LedgerTest, AnOpeningReadsNoBatchThatHasEnded) {
+  Create(1, "open");
+  Create(2, "ended");
+  Complete(2);
+  const uint64_t with_one = BytesRead([&] { Open(); });
+  for (uint64_t number = 3; number <= 200; ++number) {
+    Create(number, absl::StrCat(number));
+    Complete(number);
+  }
+  EXPECT_EQ(BytesRead([&] { Open(); }), with_one);
+  EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(1));
+}
+
+// The changes of an older muster, which knows of no index, or of a repair.
+TEST_F(LedgerTest, FindsOpenBatchesThatOthersHaveWritten) {
+  for (const uint64_t number : {1, 2, 3}) Create(number);
+  Complete(2);
+  Batch changed = *ledger_->Get(2);
+  changed.state = BatchState::kSealed;
+  Overwrite(kProgress, 2, EncodeProgress(changed));
+  changed.state = BatchState::kCancelled;
+  Overwrite(kProgress, 3, EncodeProgress(changed));
+  EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(1, 2));
+  Open();
+  EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(1, 2));
+}
+
+TEST_F(LedgerTest, KnowsWhatIsDueInALedgerOfAnOlderMuster) {
+  const absl::Time end = absl::FromUnixSeconds(9);
+  for (const uint64_t number : {1, 2, 3}) Create(number);
+  Complete(1);
+  Batch changed = *ledger_->Get(2);
+  changed.state = BatchState::kComplete;
+  changed.completed = end + absl::Hours(1);
+  Overwrite(kProgress, 2, EncodeProgress(changed));
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(23), 10).value(), IsEmpty());
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(24), 10).value(), ElementsAre(1));
+  Open();
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(25), 10).value(), ElementsAre(1, 2));
+  ASSERT_TRUE(ledger_->DropContent(1).ok());
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(25), 10).value(), ElementsAre(2));
+  Open();
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(24 * 30), 10).value(), ElementsAre(2, 1));
+}
+
+TEST_F(LedgerTest, AClaimIsDueUntilItIsReleased) {
+  const absl::Time end = absl::FromUnixSeconds(9);
+  Batch batch;
+  batch.number = 1;
+  batch.request_id = "claimed";
+  batch.request_claimed = true;
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  Complete(1);
+  ASSERT_TRUE(ledger_->DropContent(1).ok());
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(24), 10).value(), ElementsAre(1));
+  ASSERT_TRUE(ledger_->NoteRequestReleased(1).ok());
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(24), 10).value(), IsEmpty());
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(24 * 30), 10).value(), ElementsAre(1));
+}
+
+// A write beside the index would have the next opening read every batch.
+TEST_F(LedgerTest, EveryWriteKeepsTheIndexSound) {
+  for (uint64_t number = 1; number <= 200; ++number) {
+    Create(number, absl::StrCat(number));
+    Complete(number);
+  }
+  Batch batch;
+  batch.number = 201;
+  batch.request_id = "claimed";
+  batch.request_claimed = true;
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  const uint64_t sound = BytesRead([&] { Open(); });
+  const std::vector<ledger::PutMark> marks = {{"in", 3}};
+  const std::vector<std::function<absl::Status()>> writes = {
+      [&] { return ledger_->Append(201, 0, Run(0, 3)); },
+      [&] {
+        return ledger_->RecordSealedContent(201, {300, base::Fingerprint("all")});
+      },
+      [&] { return ledger_->Seal(201, 300); },
+      [&] { return ledger_->MarkEnqueued(201, 3, marks); },
+      [&] { return ledger_->Reopen(201); },
+      [&] { return ledger_->BeginRefill(201).status(); },
+      [&] { return ledger_->MarkComplete(201, absl::FromUnixSeconds(9)); },
+      [&] { return ledger_->DropContent(201); },
+      [&] { return ledger_->NoteRequestReleased(201); },
+      [&] { return ledger_->BeginToDropItems(201); },
+      [&] { return ledger_->DropItems(201); },
+      [&] { return ledger_->Delete(201); },
+  };
+  for (size_t i = 0; i < writes.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("write ", i));
+    ASSERT_TRUE(writes[i]().ok());
+    EXPECT_LT(BytesRead([&] { Open(); }), sound + 500);
+  }
+}
+
+TEST_F(LedgerTest, DeletesABatchOnlyWhenItIsOverForGood) {
+  Create(1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->BeginToDropItems(1)));
+  Complete(1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->DropItems(1)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Delete(1)));
+  ASSERT_TRUE(ledger_->BeginToDropItems(1).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Reopen(1)));
+  Open();
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Reopen(1)));
+  ASSERT_TRUE(ledger_->Delete(1).ok());
+  EXPECT_TRUE(absl::IsNotFound(ledger_->Get(1).status()));
+  Open();
+  EXPECT_EQ(Listed(), "");
+  EXPECT_EQ(ledger_->HighestNumber().value(), 1u);
+}
+
+TEST_F(LedgerTest, AReaderFindsOpenBatchesOfAnOlderMuster) {
+  for (const uint64_t number : {1, 2}) Create(number);
+  Batch changed = *ledger_->Get(2);
+  changed.state = BatchState::kCancelled;
+  ledger_.reset();
+  {
+    auto database = muster::rocksdb::Database::Open(dir_.path(), LedgerDatabase({}));
+    ASSERT_TRUE((*database)
+                    ->db()
+                    ->Put({}, (*database)->family(kProgress), BatchKey(2), EncodeProgress(changed))
+                    .ok());
+  }
+  const auto reader = RocksDbBatchLedger::Open(dir_.path(), {.read_only = true});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_THAT((*reader)->ListOpen().value(), ElementsAre(1));
+}
+
 TEST_F(LedgerTest, SaysInWordsThatThereIsNoSuchBatch) {
   Create(1);
   EXPECT_EQ(ledger_->Get(99).status(), absl::NotFoundError("there is no batch 99"));
@@ -357,11 +564,7 @@ TEST_F(LedgerTest, ListsTheRestAndNamesTheDamaged) {
   for (const uint64_t number : {1, 2, 3}) Create(number);
   Overwrite(0, 2, "garbage!!");
   const base::LogCapture log;
-  const auto batches = ledger_->List();
-  ASSERT_TRUE(batches.ok()) << batches.status();
-  ASSERT_EQ(batches->size(), 2u);
-  EXPECT_EQ((*batches)[0].number, 1u);
-  EXPECT_EQ((*batches)[1].number, 3u);
+  EXPECT_EQ(Listed(), "3 open, 1 open");
   EXPECT_THAT(log.lines(), ::testing::Contains(HasSubstr("batch=2")));
 }
 

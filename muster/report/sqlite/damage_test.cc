@@ -343,6 +343,24 @@ TEST_F(ReportDamageTest, ABatchThatTheLedgerDoesNotKnowIsTakenAway) {
   EXPECT_THAT(lacking_, ElementsAre(3));
 }
 
+// A retention deletes it in small steps, and a check may come in between.
+TEST_F(ReportDamageTest, ABatchThatItsRetentionHasBegunToDeleteIsNotDamaged) {
+  WriteBatches(path_);
+  {
+    const auto store = OpenSqliteReport(path_).value();
+    ASSERT_FALSE(store->ForgetBatch(2, 10).value());
+  }
+  std::vector<KnownBatch> ledger = {{1, kItems, true}, {2, kItems, true}, {3, kItems, true}};
+  ledger_ = &ledger;
+  EXPECT_THAT(Check(), SizeIs(1));
+  ledger[1].items_deleted = true;
+  EXPECT_THAT(Check(), IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("batch 2 is not whole")));
+  EXPECT_THAT(Check(/*repair=*/true), IsEmpty());
+  EXPECT_THAT(Batches(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(lacking_, IsEmpty());
+}
+
 TEST_F(ReportDamageTest, ALogWithDamageBeforeItsLastCommitIsNotReadAsAShorterOne) {
   const os::TempDir other;
   const std::string live = other / "report.db";

@@ -199,6 +199,8 @@ absl::Status Check::CheckBatch(report::ReportReader& reader, const report::Progr
   absl::Status proved = Prove(reader, batch, is_over && batch.receipt_revision > 0);
   if (proved.ok()) proved = CheckCopyable(connection_.get(), batch.batch);
   if (absl::IsUnavailable(proved) || absl::IsResourceExhausted(proved)) return proved;
+  // The pages show damage by themselves, and CheckComplete what is missing.
+  if (!proved.ok() && known != nullptr && known->items_deleted) return absl::OkStatus();
   if (!proved.ok()) return TakeAway(batch.batch, proved.message());
   sound_.emplace(batch.batch, static_cast<uint64_t>(batch.items()));
   return absl::OkStatus();
@@ -211,6 +213,13 @@ absl::Status Check::CheckComplete() {
     const auto it = sound_.find(batch.number);
     const uint64_t counted = it == sound_.end() ? 0 : it->second;
     if (!batch.complete || counted >= batch.items) continue;
+    if (batch.items_deleted) {
+      options_.check.findings->Note(absl::StrCat(
+          "report: batch ", batch.number, " is not whole: its items are deleted, as its retention ",
+          "says, so nothing counts it again; the retention, or `muster batch delete`, takes the ",
+          "rest away"));
+      continue;
+    }
     summary_.lacking.push_back(batch.number);
     if (all_taken_away_ || taken_away_.contains(batch.number)) continue;
     MUSTER_RETURN_IF_ERROR(

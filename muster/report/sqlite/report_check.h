@@ -12,6 +12,9 @@
 //   a batch that the ledger     leaves it; its caller opens the batch again in the ledger
 //     has complete, and lacks
 //     items here
+//   a batch whose items the     is noted and stays; a report that is made again does not have it
+//     ledger has deleted, if it
+//     is not whole
 #pragma once
 
 #include <cstdint>
@@ -28,6 +31,8 @@ struct KnownBatch {
   uint64_t number = 0;
   uint64_t items = 0;
   bool complete = false;
+  // Nothing can count it again, and its retention may be taking it away from the report.
+  bool items_deleted = false;
 };
 
 struct ReportCheckOptions {

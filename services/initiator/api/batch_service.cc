@@ -27,6 +27,9 @@ namespace muster::initiator::api {
 namespace {
 
 constexpr size_t kMaxReasonBytes = 256;
+// Batches that are read for one page. A page of batches that are rare may have fewer than it could,
+// so that one call never reads a whole ledger.
+constexpr size_t kMaxReadForPage = 10'000;
 // CancelBatch answers how many processors have acknowledged it. Live processors acknowledge at
 // once.
 constexpr absl::Duration kAcknowledgePatience = absl::Seconds(2);
@@ -37,6 +40,15 @@ bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request)
   const v1::BatchState state = ledger::ProgressOf(batch).state();
   return request.states().empty() || std::find(request.states().begin(), request.states().end(),
                                                state) != request.states().end();
+}
+
+// Whether the request wants no batch that has ended.
+bool WantsOpenAlone(const v1::ListBatchesRequest& request) {
+  const auto open = [](int state) {
+    return state == v1::BATCH_STATE_OPEN || state == v1::BATCH_STATE_SEALED;
+  };
+  return !request.states().empty() &&
+         std::all_of(request.states().begin(), request.states().end(), open);
 }
 
 }  // namespace
@@ -116,17 +128,56 @@ grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
     if (!request->page_token().empty() && !absl::SimpleAtoi(request->page_token(), &below)) {
       return rpc::BadField("page_token", "is none of a response");
     }
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, deps_.ledger->List());
-    for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
-      if (batch->number >= below || !IsWanted(*batch, *request)) continue;
-      if (response->batches_size() == *page) {
-        response->set_next_page_token(absl::StrCat(response->batches().rbegin()->batch()));
-        break;
-      }
-      MUSTER_ASSIGN_OR_RETURN(*response->add_batches(), StatusOf(batch->number));
+    MUSTER_ASSIGN_OR_RETURN(ledger::BatchPage wanted,
+                            WantsOpenAlone(*request)
+                                ? ListWantedOpen(*request, below, static_cast<size_t>(*page))
+                                : ListWanted(*request, below, static_cast<size_t>(*page)));
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<batch::BatchStatus> statuses,
+                            deps_.scheduler->StatusesOf(std::move(wanted.batches)));
+    const absl::Time now = deps_.clock->Now();
+    for (const batch::BatchStatus& status : statuses) {
+      *response->add_batches() =
+          batch::StatusOf(status, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
     }
+    if (wanted.next_below != 0) response->set_next_page_token(absl::StrCat(wanted.next_below));
     return absl::OkStatus();
   });
+}
+
+absl::StatusOr<ledger::BatchPage> BatchService::ListWanted(const v1::ListBatchesRequest& request,
+                                                           uint64_t below, size_t max) const {
+  ledger::BatchPage wanted;
+  wanted.next_below = below;
+  size_t read = 0;
+  while (wanted.next_below != 0 && wanted.batches.size() < max && read < kMaxReadForPage) {
+    const size_t missing = max - wanted.batches.size();
+    MUSTER_ASSIGN_OR_RETURN(ledger::BatchPage page,
+                            deps_.ledger->ListBelow(wanted.next_below, missing));
+    wanted.next_below = page.next_below;
+    read += missing;
+    for (ledger::Batch& batch : page.batches) {
+      if (IsWanted(batch, request)) wanted.batches.push_back(std::move(batch));
+    }
+  }
+  return wanted;
+}
+
+absl::StatusOr<ledger::BatchPage> BatchService::ListWantedOpen(
+    const v1::ListBatchesRequest& request, uint64_t below, size_t max) const {
+  ledger::BatchPage wanted;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, deps_.ledger->ListOpen());
+  for (auto number = open.rbegin(); number != open.rend(); ++number) {
+    if (*number >= below) continue;
+    if (wanted.batches.size() == max) {
+      wanted.next_below = wanted.batches.back().number;
+      break;
+    }
+    absl::StatusOr<ledger::Batch> batch = deps_.ledger->Get(*number);
+    if (!batch.ok()) continue;  // its problem is logged where it is stepped
+    batch->content.clear();
+    if (IsWanted(*batch, request)) wanted.batches.push_back(*std::move(batch));
+  }
+  return wanted;
 }
 
 grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
@@ -145,6 +196,16 @@ grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
     base::Log(base::kInfo, "a batch is cancelled on request",
               {{"batch", request->batch()}, {"reason", request->reason()}});
     MUSTER_ASSIGN_OR_RETURN(*response->mutable_status(), StatusOf(request->batch()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status BatchService::DeleteBatch(grpc::ServerContext* context,
+                                       const v1::DeleteBatchRequest* request,
+                                       v1::DeleteBatchResponse*) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(deps_.scheduler->Delete(request->batch()));
+    base::Log(base::kInfo, "a batch is deleted on request", {{"batch", request->batch()}});
     return absl::OkStatus();
   });
 }

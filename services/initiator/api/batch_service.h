@@ -92,12 +92,20 @@ class BatchService final
                            v1::ListBatchesResponse* response) override;
   grpc::Status CancelBatch(grpc::ServerContext* context, const v1::CancelBatchRequest* request,
                            v1::CancelBatchResponse* response) override;
+  grpc::Status DeleteBatch(grpc::ServerContext* context, const v1::DeleteBatchRequest* request,
+                           v1::DeleteBatchResponse* response) override;
   grpc::Status Quote(grpc::ServerContext* context, const v1::QuoteRequest* request,
                      v1::QuoteResponse* response) override;
   grpc::Status GetReceipt(grpc::ServerContext* context, const v1::GetReceiptRequest* request,
                           v1::GetReceiptResponse* response) override;
 
  private:
+  // Up to `max` of the batches with numbers below `below` that the request wants.
+  absl::StatusOr<ledger::BatchPage> ListWanted(const v1::ListBatchesRequest& request,
+                                               uint64_t below, size_t max) const;
+  // As ListWanted, for a request that wants open or sealed batches alone.
+  absl::StatusOr<ledger::BatchPage> ListWantedOpen(const v1::ListBatchesRequest& request,
+                                                   uint64_t below, size_t max) const;
   absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch);
   absl::StatusOr<report::StoredReceipt> ReceiptOfCancelled(const ledger::Batch& batch);
   // The batch's status, as its next revision.

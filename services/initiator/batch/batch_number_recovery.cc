@@ -1,7 +1,6 @@
 #include "services/initiator/batch/batch_number_recovery.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "absl/time/civil_time.h"
 #include "muster/base/log.h"
@@ -20,9 +19,7 @@ int64_t SecondsSince2020(absl::Time now) {
 absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger,
                                          report::ReportClient* report_client, base::Clock* clock,
                                          bool lost, absl::Duration up) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, ledger->List());
-  uint64_t highest = 0;
-  for (const ledger::Batch& batch : batches) highest = std::max(highest, batch.number);
+  MUSTER_ASSIGN_OR_RETURN(uint64_t highest, ledger->HighestNumber());
   // While the report does not answer, it may know batches of other initiators.
   const absl::StatusOr<uint64_t> counted = report_client->HighestBatch();
   const bool may_be_new = !lost && highest == 0;

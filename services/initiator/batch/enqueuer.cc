@@ -269,15 +269,20 @@ absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> i
 absl::Status BatchEnqueuer::DeleteBlobs(uint64_t number,
                                         const absl::flat_hash_set<uint64_t>& keep) {
   MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
+  return DeleteItemBlobs(deps_.ledger, deps_.blobs, batch, keep);
+}
+
+absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
+                             const Batch& batch, const absl::flat_hash_set<uint64_t>& keep) {
   for (uint64_t first = 0; first < batch.items;) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
-                            deps_.ledger->Items(number, first, kItemsPage));
+                            ledger->Items(batch.number, first, kItemsPage));
     if (items.empty()) break;
     for (size_t i = 0; i < items.size(); ++i) {
       if (items[i].length <= item::kInlinePayloadBytes) continue;  // never claim-checked
       if (keep.contains(first + i)) continue;
       MUSTER_RETURN_IF_ERROR(
-          deps_.blobs->Delete(item::BlobName(number, static_cast<uint32_t>(first + i))));
+          blobs->Delete(item::BlobName(batch.number, static_cast<uint32_t>(first + i))));
     }
     first += items.size();
   }

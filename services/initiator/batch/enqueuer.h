@@ -116,4 +116,8 @@ class BatchEnqueuer {
   std::vector<std::string> incarnations_;
 };
 
+// Deletes the blobs of claim-checked items of the batch, but not those of the items in `keep`.
+absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
+                             const ledger::Batch& batch, const absl::flat_hash_set<uint64_t>& keep);
+
 }  // namespace muster::initiator::batch

@@ -82,6 +82,7 @@ absl::StatusOr<Submission> BatchOpener::Begin(const SubmitRequest& request,
   batch.source_size = source_->size();
   batch.created = clock_->Now();
   batch.sla = job_->sla_max;
+  batch.retention = job_->retention;
   batch.trace = request.trace.has_value() ? *request.trace : base::NewTrace(trace_sample_);
   MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
   MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(ledger_, numbers_, &batch, {}));
@@ -129,6 +130,7 @@ absl::Status BatchOpener::VerifySource(const Batch& batch, const std::stop_token
 }
 
 absl::Status BatchOpener::VerifyItems(const Batch& batch, const std::stop_token& stop) {
+  if (batch.items_deleted) return absl::OkStatus();
   for (uint64_t first = 0; first < batch.items;) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
                             ledger_->Items(batch.number, first, kItemsToVerify));

@@ -19,7 +19,11 @@ namespace {
 constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 constexpr absl::Duration kMaxPatience = absl::Seconds(10);
 
-constexpr absl::Duration kSweepInterval = absl::Hours(1);
+// Removals are due some hours or days after a batch's end: a minute more does not matter.
+constexpr absl::Duration kSweepInterval = absl::Minutes(1);
+// Many removals go in small steps, which leave the stores to the work in between.
+constexpr size_t kSweptAtATime = 20;
+constexpr absl::Duration kSweepPause = absl::Milliseconds(100);
 
 // The most bytes that the ledger keeps of a cancel's reason.
 constexpr size_t kMaxKeptReasonBytes = 1024;
@@ -36,6 +40,8 @@ BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions
       registrations_(options.threads),
       tools_(With(tools, &registrations_)),
       job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
+      remover_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.content,
+                tools.stores.clock, tools.release_request}),
       cancel_acks_(tools.stores.clock) {}
 
 BatchScheduler::~BatchScheduler() { Stop(); }
@@ -43,15 +49,13 @@ BatchScheduler::~BatchScheduler() { Stop(); }
 absl::Status BatchScheduler::Start() {
   MUSTER_ASSIGN_OR_RETURN(
       subscription_, tools_.stores.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, tools_.stores.ledger->List());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, tools_.stores.ledger->ListOpen());
   if (tools_.suspended != nullptr) {
     // Its engines look for their own batches in the record of an earlier process.
     base::LogUnlessOk(base::kWarning, "suspended batches are not known yet",
                       tools_.suspended->Refresh());
   }
-  for (const ledger::Batch& batch : batches) {
-    if (!IsOver(batch.state)) Advance(batch.number);
-  }
+  for (const uint64_t batch : open) Advance(batch);
   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Run(); });
   return absl::OkStatus();
 }
@@ -162,31 +166,33 @@ absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
                    batch.request_id, ", or `muster batch cancel ", batch.number, "`"));
 }
 
-absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
-  BatchStatus batch_status;
-  MUSTER_ASSIGN_OR_RETURN(batch_status.batch, tools_.stores.ledger->Get(number));
-  batch_status.split_share = SplitShare(batch_status.batch);
-  const absl::Status unsent = CheckSender(batch_status.batch);
-  {
-    base::MutexLock lock(&mu_);
-    const auto entry = entries_.find(number);
-    if (entry != entries_.end()) {
-      batch_status.split = entry->second.work->split_progress();
-      // A batch that has ended waits for nothing, even if its blobs cannot be deleted yet.
-      if (!IsOver(batch_status.batch.state)) {
-        batch_status.problem = entry->second.problem;
-        batch_status.problem.Update(unsent);
-      }
-      if (entry->second.counted.has_value() && !IsOver(batch_status.batch.state)) {
-        batch_status.counted = *entry->second.counted;
-        return batch_status;
-      }
+bool BatchScheduler::StatusHere(BatchStatus* batch_status) {
+  const ledger::Batch& batch = batch_status->batch;
+  batch_status->split_share = SplitShare(batch);
+  const absl::Status unsent = CheckSender(batch);
+  // A batch that has ended waits for nothing, even if its blobs cannot be deleted yet.
+  const bool over = IsOver(batch.state);
+  base::MutexLock lock(&mu_);
+  if (const auto entry = entries_.find(batch.number); entry != entries_.end()) {
+    batch_status->split = entry->second.work->split_progress();
+    if (!over) {
+      batch_status->problem = entry->second.problem;
+      batch_status->problem.Update(unsent);
+    }
+    if (!over && entry->second.counted.has_value()) {
+      batch_status->counted = *entry->second.counted;
+      return true;
     }
   }
   // While no item is put, none is counted: answer without asking the report, so that a submission
   // does not wait for it.
-  if (!IsOver(batch_status.batch.state) && batch_status.batch.enqueued_items == 0)
-    return batch_status;
+  return !over && batch.enqueued_items == 0;
+}
+
+absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
+  BatchStatus batch_status;
+  MUSTER_ASSIGN_OR_RETURN(batch_status.batch, tools_.stores.ledger->Get(number));
+  if (StatusHere(&batch_status)) return batch_status;
   absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(number);
   if (counted.ok()) {
     batch_status.counted = *std::move(counted);
@@ -198,6 +204,34 @@ absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
     return counted.status();
   }
   return batch_status;
+}
+
+absl::StatusOr<std::vector<BatchStatus>> BatchScheduler::StatusesOf(
+    std::vector<ledger::Batch> batches) {
+  std::vector<BatchStatus> statuses;
+  std::vector<uint64_t> to_ask;
+  bool must_know = false;
+  for (ledger::Batch& batch : batches) {
+    BatchStatus& batch_status = statuses.emplace_back();
+    batch_status.batch = std::move(batch);
+    if (StatusHere(&batch_status)) continue;
+    to_ask.push_back(batch_status.batch.number);
+    must_know = must_know || IsOver(batch_status.batch.state);
+  }
+  if (to_ask.empty()) return statuses;
+  auto counted = tools_.report_client->ListProgress(to_ask);
+  if (!counted.ok() && must_know) return counted.status();
+  if (!counted.ok()) return statuses;
+  for (BatchStatus& batch_status : statuses) {
+    const auto of_batch = counted->find(batch_status.batch.number);
+    if (of_batch != counted->end()) {
+      batch_status.counted = std::move(of_batch->second);
+    } else if (batch_status.batch.state == ledger::BatchState::kComplete) {
+      // One such batch must not hide the others.
+      batch_status.problem = absl::UnavailableError("the report does not know the batch");
+    }
+  }
+  return statuses;
 }
 
 absl::StatusOr<bool> BatchScheduler::IsCancelled(uint64_t number) {
@@ -264,40 +298,29 @@ void BatchScheduler::Run() {
     if (due <= now) {
       ProcessDue(next->second);
     } else if (sweep_at_ <= now) {
-      sweep_at_ = now + kSweepInterval;
+      sweep_at_ = absl::InfiniteDuration();  // one thread sweeps at a time
       mu_.Unlock();
-      Sweep();
+      const absl::Duration pause = Sweep();
       mu_.Lock();
+      sweep_at_ = tools_.stores.clock->Monotonic() + pause;
+      due_changed_.NotifyOne();
     } else {
       tools_.stores.clock->WaitUntil(&due_changed_, &mu_, std::min(due, sweep_at_));
     }
   }
 }
 
-void BatchScheduler::Sweep() {
-  const absl::Time before = tools_.stores.clock->Now() - options_.content_retention;
-  absl::Status swept, released;
-  const absl::StatusOr<std::vector<ledger::Batch>> batches = tools_.stores.ledger->List();
-  if (!batches.ok()) swept = batches.status();
-  for (size_t i = 0; swept.ok() && i < batches->size(); ++i) {
-    const ledger::Batch& batch = (*batches)[i];
-    const bool over = IsOver(batch.state) && batch.completed.value_or(batch.created) < before;
-    if (!over) continue;
-    if (released.ok()) released = ReleaseRequest(batch);
-    const absl::Status dropped = tools_.stores.ledger->DropContent(batch.number);
-    if (absl::IsFailedPrecondition(dropped)) continue;  // a redrive has reopened the batch
-    swept = dropped;
-    swept.Update(tools_.content->Delete(batch.number));
-  }
-  base::LogUnlessOk(base::kWarning, "old content stays for now", swept);
-  base::LogUnlessOk(base::kWarning, "the request ids of old batches stay claimed for now",
-                    released);
+absl::Duration BatchScheduler::Sweep() {
+  const absl::StatusOr<size_t> removed = remover_.RemoveDue(kSweptAtATime);
+  base::LogUnlessOk(base::kWarning, "what batches have left stays for now", removed.status());
+  return removed.ok() && *removed > 0 ? kSweepPause : kSweepInterval;
 }
 
-absl::Status BatchScheduler::ReleaseRequest(const ledger::Batch& batch) {
-  if (!batch.request_claimed || !tools_.release_request) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(tools_.release_request(batch));
-  return tools_.stores.ledger->NoteRequestReleased(batch.number);
+absl::Status BatchScheduler::Delete(uint64_t batch) {
+  MUSTER_RETURN_IF_ERROR(remover_.Delete(batch));
+  base::MutexLock lock(&mu_);
+  AnnounceLocked();
+  return absl::OkStatus();
 }
 
 void BatchScheduler::ProcessDue(uint64_t batch) {

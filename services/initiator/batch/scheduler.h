@@ -25,6 +25,7 @@
 #include "muster/report/report_store.h"
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
+#include "services/initiator/batch/remover.h"
 
 namespace muster::initiator::batch {
 
@@ -69,9 +70,6 @@ struct SchedulerOptions {
   absl::Duration loss_check_interval = absl::Seconds(2);
   // At least so long lies between two questions to the report about one batch.
   absl::Duration progress_interval = absl::Milliseconds(50);
-  // How long the content of a finished batch is kept: its items can be made again until then. For
-  // as long, the claim on its request id keeps other initiators from beginning it again.
-  absl::Duration content_retention = absl::Hours(24);
   // The sender of an upload that was cut off resumes it by itself within this time, if it still
   // runs: it may take rpc::kMaxReconnectWait to connect, and as long again to try.
   absl::Duration sender_grace = absl::Seconds(10);
@@ -116,9 +114,18 @@ class BatchScheduler {
                              const std::vector<std::string>& workers, absl::Duration patience)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // As BatchRemover::Delete.
+  absl::Status Delete(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+
   // NotFound: no such batch. Unavailable: the batch has ended, and the report does not say how many
   // of its items are counted.
   absl::StatusOr<BatchStatus> Get(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The statuses of batches that a list has just read from the ledger, in the same order; at most
+  // report::kMaxListedBatches. Asks the report at most once. Unavailable: one of the batches has
+  // ended, and the report does not answer.
+  absl::StatusOr<std::vector<BatchStatus>> StatusesOf(std::vector<ledger::Batch> batches)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Asks only the ledger. NotFound: no such batch.
   absl::StatusOr<bool> IsCancelled(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
@@ -166,20 +173,21 @@ class BatchScheduler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Cancels a batch because its job cannot run on its content.
   void CancelRefused(uint64_t batch, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  // What is known of the batch's status without the report. True: the report need not be asked.
+  bool StatusHere(BatchStatus* batch_status) ABSL_LOCKS_EXCLUDED(mu_);
   double SplitShare(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   // OK: the content is whole, or a client sends it, or may still resume it.
   absl::Status CheckSender(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
-  // Deletes the content of batches that ended longer ago than content_retention, and releases their
-  // request ids.
-  void Sweep() ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status ReleaseRequest(const ledger::Batch& batch);
+  // Removes some of what is due. Answers when to call it again.
+  absl::Duration Sweep() ABSL_LOCKS_EXCLUDED(mu_);
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const SchedulerOptions options_;
   base::WorkerPool registrations_;  // one task at most for each batch
   const EngineDependencies tools_;
   JobQueues job_queues_;
+  BatchRemover remover_;
   CancelAcks cancel_acks_;
   std::stop_source stop_;
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;

@@ -49,10 +49,6 @@ void SetTimes(const BatchStatus& batch_status, absl::Time now, v1::BatchStatus* 
 
 }  // namespace
 
-bool IsOver(ledger::BatchState state) {
-  return state == ledger::BatchState::kComplete || state == ledger::BatchState::kCancelled;
-}
-
 v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, absl::Time now) {
   const ledger::Batch& batch = batch_status.batch;
   const report::Progress& counted = batch_status.counted;

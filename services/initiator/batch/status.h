@@ -12,7 +12,4 @@ namespace muster::initiator::batch {
 // The rate of an incomplete batch is measured up to `now`.
 v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, absl::Time now);
 
-// Whether the batch has ended: only a redrive can change it any more.
-bool IsOver(ledger::BatchState state);
-
 }  // namespace muster::initiator::batch

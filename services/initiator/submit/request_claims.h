@@ -1,7 +1,7 @@
 // RequestClaims: makes a request id mean one batch in a mesh with several initiators, whose ledgers
 // know only their own batches.
 //
-//   free ──Claim──► claimed ──Release, a day after its batch is over──► free
+//   free ──Claim──► claimed ──Release, when the content of its batch is deleted──► free
 //                      │ ▲
 //                      └─┘ another initiator claims it: the owner has no batch of it, or a
 //                      cancelled one
@@ -15,9 +15,8 @@
 //
 // An owner that dies between its claim and its batch leaves a claim that others take over as soon
 // as it runs again and tells them so. Until then the id is not free: the owner's ledger may have
-// the batch. Claims are bounded by the batches that are open or ended within the last day. One
-// that the death of a NATS server brings back keeps other initiators from the id, and does no other
-// harm.
+// the batch. Claims are bounded by the batches whose content is kept. One that the death of a NATS
+// server brings back keeps other initiators from the id, and does no other harm.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ class RequestClaimsTest : public ::testing::Test {
   }
 
   size_t BatchesOf(const std::string& initiator) {
-    return initiators_.at(initiator).ledger->List()->size();
+    return initiators_.at(initiator).ledger->ListOpen()->size();
   }
 
   // As an initiator that dies before it records the batch.

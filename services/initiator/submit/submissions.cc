@@ -1,5 +1,6 @@
 #include "services/initiator/submit/submissions.h"
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ constexpr size_t kMaxVersionBytes = 256;
 constexpr size_t kMaxTenantBytes = 256;
 // Between two looks at all batches of the ledger: submitters may ask for jobs that never were.
 constexpr absl::Duration kListInterval = absl::Seconds(5);
+constexpr size_t kListedAtATime = 1000;
 
 absl::Status Validate(const v1::SubmitHeader& header) {
   if (header.job().empty()) return rpc::BadField("header.job", "must not be empty");
@@ -127,9 +129,15 @@ absl::StatusOr<std::optional<uint64_t>> Submissions::NewestBatchOf(const std::st
   base::MutexLock lock(&mu_);
   const absl::Duration now = deps_.clock->Monotonic();
   if (now >= listed_at_ + kListInterval) {
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::Batch> batches, deps_.ledger->List());
     newest_batches_.clear();
-    for (const ledger::Batch& batch : batches) newest_batches_[batch.job] = batch.number;
+    for (uint64_t below = std::numeric_limits<uint64_t>::max(); below != 0;) {
+      MUSTER_ASSIGN_OR_RETURN(const ledger::BatchPage page,
+                              deps_.ledger->ListBelow(below, kListedAtATime));
+      for (const ledger::Batch& batch : page.batches) {
+        newest_batches_.try_emplace(batch.job, batch.number);
+      }
+      below = page.next_below;
+    }
     listed_at_ = now;
   }
   const auto newest = newest_batches_.find(job);
@@ -199,6 +207,7 @@ absl::StatusOr<ledger::Batch> Submissions::Record(
   batch.tenant = header.tenant();
   batch.created = deps_.clock->Now();
   batch.sla = job.sla_max;
+  batch.retention = job.retention;
   batch.trace = trace.has_value() ? *trace : base::NewTrace(deps_.trace_sample);
   std::vector<ledger::ItemBoundary> items;
   if (whole.has_value()) {

@@ -1,0 +1,67 @@
+// BatchRemover: deletes what is left of batches that are over, as their retention says:
+//
+//   content   the upload, or the content in the batch's record; blobs of items that a cancelled
+//             batch no longer needs; the claim on its request id
+//   items     the boundaries of its items, and their blobs: dead-lettered ones cannot be redriven
+//             any more
+//   batch     what the report counted, then the records of the ledger
+//
+// Each step may be repeated, so that one that was cut off is done again. A batch that has not ended
+// loses nothing: the ledger refuses each step.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/base/clock.h"
+#include "muster/blob/blob_store.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/report/report_client.h"
+#include "services/initiator/batch/content_store.h"
+
+namespace muster::initiator::batch {
+
+// Thread-safe.
+class BatchRemover {
+ public:
+  // Nothing is owned.
+  struct Dependencies {
+    ledger::BatchLedger* ledger = nullptr;
+    report::ReportClient* report_client = nullptr;
+    blob::BlobStore* blobs = nullptr;
+    ContentStore* content = nullptr;  // null: contents are files of users, who keep them
+    base::Clock* clock = nullptr;
+    // Releases the claim on a batch's request id; empty: nobody else asks for request ids.
+    std::function<absl::Status(const ledger::Batch&)> release_request = nullptr;
+  };
+
+  explicit BatchRemover(const Dependencies& dependencies) : deps_(dependencies) {}
+
+  // One step each for up to `max` batches of which something is due. Answers for how many there was
+  // a step; 0: nothing is due. A batch whose step fails does not hold up the others; the error is
+  // the first one, and the batches are tried again with the next call. While claims cannot be
+  // released, the content goes all the same, and one claim is tried with each call.
+  absl::StatusOr<size_t> RemoveDue(size_t max);
+
+  // Deletes a batch as a whole. NotFound: no such batch. FailedPrecondition: it has not ended.
+  absl::Status Delete(uint64_t batch);
+
+ private:
+  // `released` is how the last release of a claim ended.
+  absl::Status Remove(const ledger::Batch& batch, ledger::Removal what, absl::Status* released);
+  absl::Status RemoveContent(const ledger::Batch& batch);
+  absl::Status ReleaseRequest(const ledger::Batch& batch);
+  absl::Status DeleteUpload(const ledger::Batch& batch);
+  absl::Status RemoveItems(const ledger::Batch& batch);
+  absl::Status RemoveBatch(const ledger::Batch& batch);
+
+  const Dependencies deps_;
+  // Batches that stay due because of their claims alone: they must not hide the others.
+  std::atomic<size_t> claimed_ = 0;
+};
+
+}  // namespace muster::initiator::batch

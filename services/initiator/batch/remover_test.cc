@@ -1,0 +1,265 @@
+#include "services/initiator/batch/remover.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/backend/backend.h"
+#include "muster/item/work_item_codec.h"
+#include "muster/os/temp_dir.h"
+#include "muster/report/report_client.h"
+#include "muster/report/report_store.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::initiator::batch {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr ledger::Retention kRetention = {
+    .content = absl::Hours(1), .items = absl::Hours(24), .batch = absl::Hours(240)};
+
+class BatchRemoverTest : public ::testing::Test {
+ protected:
+  // A batch of two items: the first in its message, the second in a blob.
+  void Create(uint64_t number, std::optional<ledger::Retention> retention = kRetention,
+              bool claimed = false) {
+    ledger::Batch batch;
+    batch.number = number;
+    batch.request_id = absl::StrCat("request ", number);
+    batch.job = "shop";
+    batch.content = "the content";
+    batch.created = clock_.Now();
+    batch.retention = retention;
+    batch.request_claimed = claimed;
+    const uint64_t large = item::kInlinePayloadBytes + 1;
+    ASSERT_TRUE(ledger_
+                    ->Create(batch, {{0, 10, 1, 1, base::Fingerprint("a")},
+                                     {10, large, 2, 1, base::Fingerprint("b")}})
+                    .ok());
+    ASSERT_TRUE(blobs_->Put(item::BlobName(number, 1), "a large item").ok());
+    report::BatchShape shape;
+    shape.batch = number;
+    shape.job = "shop";
+    shape.job_revision = "1";
+    ASSERT_TRUE(report_->RegisterBatch(shape).ok());
+  }
+
+  void Complete(uint64_t number) {
+    ASSERT_TRUE(ledger_->Seal(number, 10).ok());
+    ASSERT_TRUE(ledger_->MarkComplete(number, clock_.Now()).ok());
+  }
+  void Cancel(uint64_t number) {
+    ASSERT_TRUE(ledger_->Cancel(number, clock_.Now(), "unwanted").ok());
+  }
+
+  // Completes at once, and claims its request id.
+  void CompleteClaimed(uint64_t number) {
+    Create(number, kRetention, /*claimed=*/true);
+    Complete(number);
+  }
+
+  // Removes all that is due.
+  void Sweep() {
+    for (;;) {
+      const absl::StatusOr<size_t> removed = remover_.RemoveDue(2);
+      ASSERT_TRUE(removed.ok()) << removed.status();
+      if (*removed == 0) return;
+    }
+  }
+
+  // What is left of a batch: "content items blob report ledger".
+  std::string Left(uint64_t number) {
+    const absl::StatusOr<ledger::Batch> batch = ledger_->Get(number);
+    std::vector<std::string> left;
+    if (batch.ok() && !batch->content.empty()) left.push_back("content");
+    if (!ledger_->Items(number, 0, 10)->empty()) left.push_back("items");
+    if (blobs_->Get(item::BlobName(number, 1)).ok()) left.push_back("blob");
+    if ((*report_->Read())->GetProgress(number).ok()) left.push_back("report");
+    if (batch.ok()) left.push_back("ledger");
+    return absl::StrJoin(left, " ");
+  }
+
+  // Files of the blob store; one more than before the first blob is one that is left.
+  int Files() const {
+    int files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ / "blobs")) {
+      if (entry.is_regular_file()) ++files;
+    }
+    return files;
+  }
+
+  const os::TempDir dir_;
+  const backend::DataDirUrls urls_{dir_.path()};
+  base::FakeClock clock_;
+  const std::unique_ptr<ledger::BatchLedger> ledger_ =
+      backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
+  const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();
+  const int files_without_blobs_ = Files();
+  const std::unique_ptr<report::ReportStore> report_ =
+      backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, &clock_).value();
+  report::LocalReportClient report_client_{report_.get(), [](uint64_t) {}};
+  absl::Status release_answer_;
+  std::vector<uint64_t> released_;
+  BatchRemover remover_{{ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_,
+                         [this](const ledger::Batch& batch) {
+                           released_.push_back(batch.number);
+                           return release_answer_;
+                         }}};
+};
+
+TEST_F(BatchRemoverTest, RemovesContentThenItemsThenTheBatch) {
+  Create(1);
+  clock_.Advance(absl::Hours(1000));
+  Sweep();
+  EXPECT_EQ(Left(1), "content items blob report ledger") << "it is open";
+  Complete(1);
+  clock_.Advance(kRetention.content - absl::Seconds(1));
+  Sweep();
+  EXPECT_EQ(Left(1), "content items blob report ledger");
+  clock_.Advance(absl::Seconds(1));
+  Sweep();
+  EXPECT_EQ(Left(1), "items blob report ledger") << "a dead-lettered item keeps its blob";
+  clock_.Advance(kRetention.items - kRetention.content);
+  Sweep();
+  EXPECT_EQ(Left(1), "report ledger") << "the receipt outlives the items";
+  clock_.Advance(kRetention.batch - kRetention.items);
+  Sweep();
+  EXPECT_EQ(Left(1), "");
+  EXPECT_EQ(Files(), files_without_blobs_);
+  EXPECT_EQ(ledger_->HighestNumber().value(), 1u) << "a number is never given twice";
+  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequestId("request 1").status()));
+}
+
+TEST_F(BatchRemoverTest, RemovesTheBlobsOfACancelledBatchWithItsContent) {
+  Create(1);
+  Cancel(1);
+  clock_.Advance(kRetention.content);
+  Sweep();
+  EXPECT_EQ(Left(1), "items report ledger");
+}
+
+TEST_F(BatchRemoverTest, KeepsABatchOfAnOlderMusterByTheDefaults) {
+  Create(1, std::nullopt);
+  Complete(1);
+  clock_.Advance(ledger::Retention().items - absl::Seconds(1));
+  Sweep();
+  EXPECT_EQ(Left(1), "items blob report ledger");
+  clock_.Advance(absl::Seconds(1));
+  Sweep();
+  EXPECT_EQ(Left(1), "report ledger");
+}
+
+TEST_F(BatchRemoverTest, RemovesNothingOfABatchThatIsOpenAgain) {
+  Create(1);
+  Complete(1);
+  ASSERT_TRUE(ledger_->Reopen(1).ok());
+  clock_.Advance(absl::Hours(1000));
+  Sweep();
+  EXPECT_EQ(Left(1), "content items blob report ledger");
+  EXPECT_TRUE(absl::IsFailedPrecondition(remover_.Delete(1)));
+  EXPECT_EQ(Left(1), "content items blob report ledger");
+}
+
+TEST_F(BatchRemoverTest, OpensNoBatchAgainWhoseItemsAreGone) {
+  Create(1);
+  Complete(1);
+  clock_.Advance(kRetention.items);
+  Sweep();
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Reopen(1)));
+}
+
+TEST_F(BatchRemoverTest, GoesOnWithARemovalThatWasCutOff) {
+  Create(1);
+  Complete(1);
+  ASSERT_TRUE(ledger_->BeginToDropItems(1).ok());
+  clock_.Advance(kRetention.batch);
+  Sweep();
+  EXPECT_EQ(Left(1), "");
+}
+
+TEST_F(BatchRemoverTest, DeletesABatchOnRequestAndNoOther) {
+  Create(1);
+  Create(2);
+  Complete(1);
+  Cancel(2);
+  ASSERT_TRUE(remover_.Delete(1).ok());
+  EXPECT_EQ(Left(1), "");
+  EXPECT_EQ(Left(2), "content items blob report ledger");
+  EXPECT_TRUE(absl::IsNotFound(remover_.Delete(1)));
+  ASSERT_TRUE(remover_.Delete(2).ok());
+  EXPECT_EQ(Files(), files_without_blobs_);
+  EXPECT_THAT(ledger_->ListBelow(UINT64_MAX, 10)->batches, IsEmpty());
+}
+
+TEST_F(BatchRemoverTest, LeavesARequestIdToItsNewerBatch) {
+  Create(1);
+  Complete(1);
+  ledger::Batch again;
+  again.number = 2;
+  again.request_id = "request 1";
+  again.created = clock_.Now();
+  ASSERT_TRUE(ledger_->Create(again).ok());
+  ASSERT_TRUE(remover_.Delete(1).ok());
+  EXPECT_EQ(ledger_->FindByRequestId("request 1")->number, 2u);
+}
+
+TEST_F(BatchRemoverTest, ReleasesARequestIdWithTheContentAndBeforeTheItems) {
+  CompleteClaimed(1);
+  release_answer_ = absl::UnavailableError("no server");
+  clock_.Advance(kRetention.items);
+  EXPECT_TRUE(absl::IsUnavailable(remover_.RemoveDue(2).status()));
+  EXPECT_TRUE(absl::IsUnavailable(remover_.RemoveDue(2).status()));
+  EXPECT_EQ(Left(1), "items blob report ledger");
+  EXPECT_TRUE(absl::IsUnavailable(remover_.Delete(1)));
+  EXPECT_EQ(Left(1), "items blob report ledger");
+  release_answer_ = absl::OkStatus();
+  released_.clear();
+  Sweep();
+  EXPECT_THAT(released_, ElementsAre(1));
+  EXPECT_FALSE(ledger_->Get(1)->request_claimed);
+  EXPECT_EQ(Left(1), "report ledger");
+}
+
+TEST_F(BatchRemoverTest, AClaimThatCannotBeReleasedHidesNoOtherBatch) {
+  for (const uint64_t batch : {1, 2, 3}) CompleteClaimed(batch);
+  release_answer_ = absl::UnavailableError("no server");
+  clock_.Advance(kRetention.content);
+  for (const uint64_t batch : {1, 2, 3}) {
+    EXPECT_EQ(Left(batch), "content items blob report ledger");
+    EXPECT_TRUE(absl::IsUnavailable(remover_.RemoveDue(1).status()));
+    EXPECT_EQ(Left(batch), "items blob report ledger");
+  }
+  EXPECT_THAT(released_, ElementsAre(1, 1, 1)) << "the store is asked once a call";
+}
+
+TEST_F(BatchRemoverTest, ReleasesTheRequestIdOfABatchThatIsDeletedOnRequest) {
+  CompleteClaimed(1);
+  ASSERT_TRUE(remover_.Delete(1).ok());
+  EXPECT_THAT(released_, ElementsAre(1));
+  EXPECT_EQ(Left(1), "");
+}
+
+TEST_F(BatchRemoverTest, BeginsWithWhatIsLongestDue) {
+  Create(1);
+  Create(2);
+  Create(3);
+  Complete(1);
+  clock_.Advance(absl::Minutes(30));
+  Complete(2);
+  clock_.Advance(absl::Minutes(30));
+  EXPECT_THAT(ledger_->ListDue(clock_.Now(), 10).value(), ElementsAre(1));
+  clock_.Advance(absl::Minutes(30));
+  EXPECT_THAT(ledger_->ListDue(clock_.Now(), 10).value(), ElementsAre(1, 2));
+  EXPECT_THAT(ledger_->ListDue(clock_.Now(), 1).value(), ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace muster::initiator::batch
