@@ -19,6 +19,10 @@ namespace {
 constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 constexpr absl::Duration kMaxPatience = absl::Seconds(10);
 
+// A batch with news goes before the checks that became due within this time. Older ones go first,
+// so that no stream of news keeps a batch from being checked.
+constexpr absl::Duration kHeadStart = absl::Minutes(1);
+
 // Removals are due some hours or days after a batch's end: a minute more does not matter.
 constexpr absl::Duration kSweepInterval = absl::Minutes(1);
 // Many removals go in small steps, which leave the stores to the work in between.
@@ -55,7 +59,14 @@ absl::Status BatchScheduler::Start() {
     base::LogUnlessOk(base::kWarning, "suspended batches are not known yet",
                       tools_.suspended->Refresh());
   }
-  for (const uint64_t batch : open) Advance(batch);
+  absl::Duration check_after = absl::ZeroDuration();
+  for (const uint64_t number : open) {
+    const absl::StatusOr<ledger::Batch> batch = tools_.stores.ledger->Get(number);
+    const bool waits_for_results = batch.ok() && batch->state == ledger::BatchState::kSealed &&
+                                   batch->enqueued_items == batch->items;
+    if (waits_for_results) check_after += options_.check_spacing;
+    Advance(number, waits_for_results ? check_after : absl::ZeroDuration());
+  }
   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Run(); });
   return absl::OkStatus();
 }
@@ -105,7 +116,7 @@ BatchScheduler::Entry& BatchScheduler::AdvanceLocked(uint64_t batch, absl::Durat
     entry.work = std::make_shared<BatchEngine>(batch, tools_, &job_queues_);
     entry.left_at = now;
   }
-  const absl::Duration step_at = now + after;
+  const absl::Duration step_at = after > absl::ZeroDuration() ? now + after : now - kHeadStart;
   ScheduleLocked(batch, &entry, is_new ? step_at : std::min(step_at, entry.step_at), entry.ask_at);
   AnnounceLocked();
   return entry;
@@ -284,6 +295,11 @@ void BatchScheduler::ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration
   due_changed_.NotifyOne();
 }
 
+absl::Duration BatchScheduler::CheckIntervalLocked() const {
+  return std::max(options_.loss_check_interval,
+                  options_.check_spacing * static_cast<double>(entries_.size()));
+}
+
 std::optional<std::pair<absl::Duration, uint64_t>> BatchScheduler::NextLocked() const {
   if (due_.empty()) return std::nullopt;
   return *due_.begin();
@@ -384,7 +400,7 @@ void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
   }
   absl::Duration step_at = entry->step_at;
   if (*step == StepResult::kNeedsResults) {
-    step_at = std::min(step_at, tools_.stores.clock->Monotonic() + options_.loss_check_interval);
+    step_at = std::min(step_at, tools_.stores.clock->Monotonic() + CheckIntervalLocked());
   }
   ScheduleLocked(batch, entry, step_at, entry->ask_at);
 }

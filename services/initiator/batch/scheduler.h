@@ -60,14 +60,19 @@ class CancelAcks {
 // number of threads for any number of batches, and keeps the status of each.
 //
 // The scheduler steps a batch (BatchEngine::Step) when the batch is new, when more of its content
-// has arrived, when a controller completes it or a caller cancels it, and once in a while to see
-// whether a queue has lost items. It asks the report for the batch's progress when a controller
-// publishes that it has counted results.
+// has arrived, when a controller completes it or a caller cancels it, and once in a while to check
+// whether a queue has lost items. The more batches wait for results, the seldomer is each checked:
+// so many waiting batches cost no more than some, and a batch with news goes before them. It asks
+// the report for the batch's progress when a controller publishes that it has counted results.
 
 struct SchedulerOptions {
   int threads = 4;  // batches that are stepped at a time
-  // Between two checks whether a queue has lost items of an incomplete batch.
+  // Between two checks whether a queue has lost items of an incomplete batch. With N batches, at
+  // least N times check_spacing.
   absl::Duration loss_check_interval = absl::Seconds(2);
+  // A check asks report and queues some questions, which take about a millisecond of a core here
+  // and there together.
+  absl::Duration check_spacing = absl::Milliseconds(50);
   // At least so long lies between two questions to the report about one batch.
   absl::Duration progress_interval = absl::Milliseconds(50);
   // The sender of an upload that was cut off resumes it by itself within this time, if it still
@@ -90,7 +95,8 @@ class BatchScheduler {
   BatchScheduler(const EngineDependencies& tools, SchedulerOptions options);
   ~BatchScheduler();  // Stop()s
 
-  // Schedules every batch that is neither complete nor cancelled in the ledger.
+  // Schedules every batch that is neither complete nor cancelled in the ledger: first those that
+  // are not wholly put.
   absl::Status Start() ABSL_LOCKS_EXCLUDED(mu_);
   // Incomplete batches stay as they are; a new scheduler continues them.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
@@ -173,6 +179,7 @@ class BatchScheduler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Cancels a batch because its job cannot run on its content.
   void CancelRefused(uint64_t batch, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Duration CheckIntervalLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What is known of the batch's status without the report. True: the report need not be asked.
   bool StatusHere(BatchStatus* batch_status) ABSL_LOCKS_EXCLUDED(mu_);
   double SplitShare(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);

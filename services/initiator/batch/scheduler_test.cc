@@ -1,5 +1,7 @@
 #include "services/initiator/batch/scheduler.h"
 
+#include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,13 +14,18 @@
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
 #include "muster/base/mutex.h"
+#include "muster/item/queue_names.h"
+#include "muster/job/job_file.h"
 #include "muster/os/temp_dir.h"
+#include "muster/report/report_client.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::initiator::batch {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::Le;
 
 constexpr absl::Duration kPatience = absl::Seconds(2);
 
@@ -183,6 +190,220 @@ TEST_F(SweepTest, DeletesContentAlsoWhenNoRequestIdCanBeReleasedAndReleasesItLat
   content_.Forget();
   Sweep(2);
   EXPECT_THAT(released_, ElementsAre(3, 2));
+}
+
+constexpr char kSlowJob[] = R"(
+name: slow
+input: {format: csv, columns: {n: n}}
+item: {transactions: 10}
+handler: {linked: slow}
+groups:
+  - {name: by_key, keys: [key], measures: {lines: int}}
+)";
+
+// A report that never counts anything, notes which batches are asked about, and can hold the
+// answers back.
+class IdleReport final : public report::ReportClient {
+ public:
+  // Each batch that is asked about, once for each run of questions about it.
+  std::vector<uint64_t> asked() {
+    base::MutexLock lock(&mu_);
+    return asked_;
+  }
+  int questions() {
+    base::MutexLock lock(&mu_);
+    return questions_;
+  }
+  void Hold() {
+    base::MutexLock lock(&mu_);
+    hold_ = true;
+    asked_.clear();
+  }
+  void AwaitHeld() {
+    base::MutexLock lock(&mu_);
+    while (held_ == 0) changed_.Wait(&mu_);
+  }
+  void Release() {
+    base::MutexLock lock(&mu_);
+    hold_ = false;
+    changed_.NotifyAll();
+  }
+
+  absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
+    base::MutexLock lock(&mu_);
+    ++questions_;
+    if (asked_.empty() || asked_.back() != batch) asked_.push_back(batch);
+    ++held_;
+    changed_.NotifyAll();
+    while (hold_) changed_.Wait(&mu_);
+    --held_;
+    return ProgressOf(batch);
+  }
+  absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
+    return ProgressOf(shape.batch);
+  }
+  absl::StatusOr<uint64_t> HighestBatch() override { return 0; }
+  absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t, uint64_t, uint64_t,
+                                                       size_t) override {
+    return std::vector<uint64_t>();
+  }
+  absl::Status CheckCompletion(uint64_t) override { return absl::OkStatus(); }
+  absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t) override {
+    return absl::NotFoundError("none");
+  }
+  absl::StatusOr<report::Tally> GetTally(uint64_t) override { return absl::NotFoundError("none"); }
+  absl::Status ReopenDeadLettered(uint64_t, absl::Span<const uint64_t>) override {
+    return absl::OkStatus();
+  }
+
+ private:
+  static report::Progress ProgressOf(uint64_t batch) {
+    report::Progress progress;
+    progress.batch = batch;
+    return progress;
+  }
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::vector<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
+  int questions_ ABSL_GUARDED_BY(mu_) = 0;
+  int held_ ABSL_GUARDED_BY(mu_) = 0;
+  bool hold_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// Batches of a slow job: they are put, and wait for results that do not come.
+class BatchSchedulerTest : public ::testing::Test {
+ protected:
+  BatchSchedulerTest() {
+    std::ofstream(input_) << "n\n1\n";
+    EXPECT_TRUE(CreateQueues(queues_.get(), "acme", job_).ok());
+    // The queues are never empty: nothing is lost.
+    queue::NewMessage message;
+    message.body = "an item";
+    for (const queue::QueueId& id : item::InputQueues("acme", "slow", job_.queue.partitions)) {
+      EXPECT_TRUE(queues_->Put(id, {message}).ok());
+    }
+    options_.threads = 1;
+  }
+
+  void Create(uint64_t number) {
+    ledger::Batch batch;
+    batch.number = number;
+    batch.request_id = absl::StrCat(number);
+    batch.job = "slow";
+    batch.job_definition = kSlowJob;
+    batch.source_path = input_;
+    batch.source_size = 4;
+    batch.created = clock_.Now();
+    ASSERT_TRUE(ledger_->Create(batch, {{2, 2, 2, 1, base::Fingerprint("1\n")}}).ok());
+  }
+
+  void CreateWaiting(uint64_t number) {
+    Create(number);
+    ASSERT_TRUE(ledger_->MarkEnqueued(number, 1, {}).ok());
+    ASSERT_TRUE(ledger_->Seal(number, 4).ok());
+  }
+
+  void Start() {
+    EngineDependencies tools;
+    tools.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), &clock_};
+    tools.options.account = "acme";
+    tools.report_client = &report_;
+    scheduler_ = std::make_unique<BatchScheduler>(tools, options_);
+    ASSERT_TRUE(scheduler_->Start().ok());
+    clock_.AwaitSleepers(1);
+  }
+
+  // Returns once the scheduler's only thread has nothing more to do.
+  void Pass(absl::Duration time) {
+    clock_.Advance(time);
+    clock_.AwaitSleepers(1);
+  }
+
+  const os::TempDir dir_;
+  const backend::DataDirUrls urls_{dir_.path()};
+  const std::string input_ = dir_ / "in.csv";
+  base::FakeClock clock_;
+  const job::JobDefinition job_ = job::ParseJob(kSlowJob, "job.yaml").value();
+  const std::unique_ptr<queue::QueueStore> queues_ =
+      backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
+                              &clock_)
+          .value();
+  const std::unique_ptr<ledger::BatchLedger> ledger_ =
+      backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
+  const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();
+  const std::unique_ptr<bus::TriggerBus> bus_ = backend::OpenTriggerBus("local:").value();
+  IdleReport report_;
+  SchedulerOptions options_;
+  std::unique_ptr<BatchScheduler> scheduler_;
+};
+
+TEST_F(BatchSchedulerTest, ChecksABatchForLossOnceInAnInterval) {
+  CreateWaiting(1);
+  Start();
+  Pass(options_.check_spacing);
+  const int first = report_.questions();
+  EXPECT_GT(first, 0);
+  Pass(options_.loss_check_interval - absl::Milliseconds(1));
+  EXPECT_EQ(report_.questions(), first);
+  Pass(absl::Milliseconds(1));
+  EXPECT_EQ(report_.questions(), 2 * first);
+}
+
+TEST_F(BatchSchedulerTest, ManyWaitingBatchesCostNoMoreThanSome) {
+  options_.check_spacing = absl::Seconds(1);
+  for (uint64_t number = 1; number <= 20; ++number) CreateWaiting(number);
+  Start();
+  for (int second = 0; second < 100; ++second) Pass(absl::Seconds(1));
+  // One check a second. Every two seconds for each batch would be a thousand.
+  EXPECT_THAT(report_.asked().size(), ::testing::AllOf(Ge(80u), Le(101u)));
+}
+
+TEST_F(BatchSchedulerTest, ANewBatchGoesBeforeTheChecksThatAreDue) {
+  for (uint64_t number = 1; number <= 5; ++number) CreateWaiting(number);
+  Start();
+  for (int i = 0; i < 5; ++i) Pass(options_.check_spacing);
+  report_.Hold();
+  clock_.Advance(absl::Seconds(30));
+  report_.AwaitHeld();
+  Create(6);
+  scheduler_->Advance(6);
+  report_.Release();
+  clock_.AwaitSleepers(1);
+  EXPECT_THAT(report_.asked(), ElementsAre(1, 6, 2, 3, 4, 5));
+}
+
+TEST_F(BatchSchedulerTest, NewsHoldsUpNoCheckForLong) {
+  for (uint64_t number = 1; number <= 5; ++number) CreateWaiting(number);
+  Start();
+  for (int i = 0; i < 5; ++i) Pass(options_.check_spacing);
+  report_.Hold();
+  clock_.Advance(absl::Minutes(5));
+  report_.AwaitHeld();
+  Create(6);
+  scheduler_->Advance(6);
+  report_.Release();
+  clock_.AwaitSleepers(1);
+  EXPECT_THAT(report_.asked(), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST_F(BatchSchedulerTest, RemovesWhatABatchLeavesWhenItsRetentionEnds) {
+  CreateWaiting(1);
+  ASSERT_TRUE(ledger_->MarkComplete(1, clock_.Now()).ok());
+  CreateWaiting(2);
+  Start();
+  Pass(ledger::Retention().items - absl::Minutes(1));
+  EXPECT_EQ(ledger_->Items(1, 0, 1)->size(), 1u);
+  for (int minute = 0; minute < 2; ++minute) Pass(absl::Minutes(1));
+  EXPECT_EQ(ledger_->Items(1, 0, 1)->size(), 0u);
+  EXPECT_EQ(ledger_->Items(2, 0, 1)->size(), 1u) << "it waits for results";
+}
+
+TEST_F(BatchSchedulerTest, PutsUnfinishedBatchesFirstAfterAStart) {
+  for (uint64_t number = 1; number <= 5; ++number) CreateWaiting(number);
+  Create(6);
+  Start();
+  EXPECT_THAT(report_.asked(), ElementsAre(6));
 }
 
 }  // namespace
