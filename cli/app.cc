@@ -254,6 +254,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddRun(&app, environment);
   AddReport(&app, environment);
   AddBatch(&app, environment);
+  AddGc(&app, environment);
   AddQueue(&app, environment);
   AddCheck(&app, environment);
   AddCost(&app, environment);

@@ -1,4 +1,4 @@
-// muster batch list | get | receipt; submit_command.cc and cli/scale/quote.cc
+// muster batch list | get | receipt; submit_command.cc, removal_command.cc and cli/scale/quote.cc
 // have the others
 #include <limits>
 #include <memory>
@@ -221,6 +221,7 @@ void AddBatch(CLI::App* app, const Environment& environment) {
   receipt->add_option("BATCH", options->batch, "Its number")->required();
   receipt->add_flag("--verify", options->verify,
                     "Compute it again from the store; exit 1 if a bit differs");
+  AddDelete(parent, environment);
 }
 
 }  // namespace muster::cli

@@ -1,0 +1,180 @@
+// muster batch delete | muster gc: what batches leave is deleted, on request or as their retention
+// says.
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "cli/batch/commands.h"
+#include "cli/output/environment.h"
+#include "cli/output/format.h"
+#include "cli/server/mesh_client.h"
+#include "cli/server/options.h"
+#include "muster/backend/backend.h"
+#include "muster/base/status.h"
+#include "muster/report/report_client.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
+#include "services/initiator/batch/remover.h"
+
+namespace muster::cli {
+namespace {
+
+struct RemovalOptions {
+  CommonOptions common;
+  uint64_t batch = 0;
+  bool dry_run = false;
+};
+
+// Batches that are read, or worked on, at a time.
+constexpr size_t kRemovalPage = 1000;
+
+// The stores of a data directory, while no other process works with it.
+class LocalRemover {
+ public:
+  static absl::StatusOr<std::unique_ptr<LocalRemover>> Open(const std::string& data_dir,
+                                                            base::Clock* clock) {
+    const backend::DataDirUrls urls(data_dir);
+    auto local = std::make_unique<LocalRemover>();
+    MUSTER_ASSIGN_OR_RETURN(local->ledger_,
+                            backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite));
+    MUSTER_ASSIGN_OR_RETURN(
+        local->report_, backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
+    MUSTER_ASSIGN_OR_RETURN(local->blobs_, backend::OpenBlobStore(urls.blobs));
+    local->report_client_ =
+        std::make_unique<report::LocalReportClient>(local->report_.get(), [](uint64_t) {});
+    using initiator::batch::BatchRemover;
+    local->remover_ = std::make_unique<BatchRemover>(
+        BatchRemover::Dependencies{local->ledger_.get(), local->report_client_.get(),
+                                   local->blobs_.get(), /*content=*/nullptr, clock});
+    return local;
+  }
+
+  initiator::batch::BatchRemover& remover() { return *remover_; }
+
+ private:
+  std::unique_ptr<ledger::BatchLedger> ledger_;
+  std::unique_ptr<report::ReportStore> report_;
+  std::unique_ptr<blob::BlobStore> blobs_;
+  std::unique_ptr<report::LocalReportClient> report_client_;
+  std::unique_ptr<initiator::batch::BatchRemover> remover_;  // uses the others
+};
+
+absl::Status DeleteOnServer(const RemovalOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh,
+                          MeshClient::Open(options.common.server));
+  v1::DeleteBatchRequest request;
+  request.set_batch(options.batch);
+  return mesh->Call(&v1::BatchService::Stub::DeleteBatch, request).status();
+}
+
+absl::Status DeleteHere(const RemovalOptions& options, const Environment& environment) {
+  MUSTER_RETURN_IF_ERROR(RequireDataDir(options.common.data_dir));
+  MUSTER_ASSIGN_OR_RETURN(const auto local,
+                          LocalRemover::Open(options.common.data_dir, environment.clock));
+  return local->remover().Delete(options.batch);
+}
+
+absl::Status Delete(const RemovalOptions& options, const Environment& environment) {
+  const absl::Status deleted =
+      options.common.server.named() ? DeleteOnServer(options) : DeleteHere(options, environment);
+  if (!deleted.ok()) return WithListHint(deleted, "muster batch list", options.common);
+  const nlohmann::ordered_json json = {{"batch", options.batch}, {"deleted", true}};
+  if (!PrintIfStructured(json, options.common, environment)) {
+    *environment.out << "batch " << options.batch << " is deleted\n";
+  }
+  return absl::OkStatus();
+}
+
+// How many removals are due, of each kind.
+struct DueCounts {
+  int64_t contents = 0;
+  int64_t items = 0;
+  int64_t batches = 0;
+
+  // All that is due of a batch that is over, one after the other.
+  void Add(ledger::Batch batch, absl::Time now) {
+    while (true) {
+      const ledger::NextRemoval next(batch);
+      if (next.at > now) return;
+      switch (next.what) {
+        case ledger::Removal::kContent:
+          ++contents;
+          batch.content_deleted = true;
+          batch.request_claimed = false;
+          break;
+        case ledger::Removal::kItems:
+          ++items;
+          batch.items_deleted = true;
+          break;
+        case ledger::Removal::kBatch:
+          ++batches;
+          return;
+      }
+    }
+  }
+};
+
+absl::StatusOr<DueCounts> CountDue(const std::string& data_dir, absl::Time now) {
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto ledger,
+      backend::OpenBatchLedger(backend::DataDirUrls(data_dir).ledger, backend::Mode::kReadOnly));
+  DueCounts counts;
+  for (uint64_t below = UINT64_MAX; below != 0;) {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::BatchPage page, ledger->ListBelow(below, kRemovalPage));
+    for (const ledger::Batch& batch : page.batches) {
+      if (ledger::IsOver(batch.state)) counts.Add(batch, now);
+    }
+    below = page.next_below;
+  }
+  return counts;
+}
+
+absl::Status Collect(const RemovalOptions& options, const Environment& environment) {
+  MUSTER_RETURN_IF_ERROR(RequireDataDir(options.common.data_dir));
+  MUSTER_ASSIGN_OR_RETURN(const DueCounts due,
+                          CountDue(options.common.data_dir, environment.clock->Now()));
+  if (!options.dry_run) {
+    MUSTER_ASSIGN_OR_RETURN(const auto local,
+                            LocalRemover::Open(options.common.data_dir, environment.clock));
+    for (size_t removed = 1; removed > 0;) {
+      MUSTER_ASSIGN_OR_RETURN(removed, local->remover().RemoveDue(kRemovalPage));
+    }
+  }
+  const nlohmann::ordered_json json = {{"contents", due.contents},
+                                       {"items", due.items},
+                                       {"batches", due.batches},
+                                       {"dry_run", options.dry_run}};
+  if (!PrintIfStructured(json, options.common, environment)) {
+    *environment.out << (options.dry_run ? "would delete" : "deleted") << " the content of "
+                     << due.contents << " batches, the items of " << due.items << ", and all of "
+                     << due.batches << "\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddDelete(CLI::App* batch, const Environment& environment) {
+  const auto options = std::make_shared<RemovalOptions>();
+  CLI::App* const command =
+      AddCommand(batch, "delete", "Delete a batch that has ended, with its receipt", environment,
+                 [options, &environment] { return Delete(*options, environment); });
+  command->add_option("BATCH", options->batch, "Its number")->required();
+  AddDataDirOrServer(command, &options->common);
+  AddOutput(command, &options->common);
+}
+
+void AddGc(CLI::App* app, const Environment& environment) {
+  const auto options = std::make_shared<RemovalOptions>();
+  CLI::App* const command = AddCommand(
+      app, "gc",
+      "Delete what the retention of ended batches no longer keeps; a server does it itself",
+      environment, [options, &environment] { return Collect(*options, environment); });
+  command->add_flag("--dry-run", options->dry_run, "Only say how much that is");
+  AddDataDir(command, &options->common);
+  AddOutput(command, &options->common);
+}
+
+}  // namespace muster::cli

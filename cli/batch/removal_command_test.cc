@@ -1,0 +1,68 @@
+// muster batch delete and muster gc, over a data directory.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/backend/backend.h"
+#include "muster/os/temp_dir.h"
+#include "tests/fakes/cli/client_fixture.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RemovalCommandTest : public ClientTest {
+ protected:
+  RemovalCommandTest() {
+    const backend::DataDirUrls urls(local_.path());
+    EXPECT_TRUE(backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, &clock_).ok());
+    const auto ledger = backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite).value();
+    for (const uint64_t number : {1, 2, 3}) {
+      ledger::Batch batch;
+      batch.number = number;
+      batch.request_id = absl::StrCat(number);
+      batch.job = "shop";
+      batch.created = clock_.Now();
+      EXPECT_TRUE(ledger->Create(batch, {{0, 10, 1, 1, base::Fingerprint("a"), false}}).ok());
+      EXPECT_TRUE(ledger->Seal(number, 10).ok());
+    }
+    EXPECT_TRUE(ledger->MarkComplete(1, clock_.Now()).ok());
+    EXPECT_TRUE(ledger->Cancel(2, clock_.Now() + absl::Hours(24 * 40), "unwanted").ok());
+  }
+
+  // Exit code and output of a command on a data directory that no process works with.
+  std::string RunHere(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--data-dir", local_.path()});
+    const Done done = Run(std::move(arguments));
+    return absl::StrCat(done.code, " ", done.out, done.err);
+  }
+
+  const os::TempDir local_;
+};
+
+TEST_F(RemovalCommandTest, SaysWhatIsDueAndDeletesItOnlyWhenItShall) {
+  clock_.Advance(absl::Hours(24 * 41));
+  const std::string would =
+      "0 would delete the content of 2 batches, the items of 1, and all of 0\n";
+  EXPECT_EQ(RunHere({"gc", "--dry-run"}), would);
+  EXPECT_EQ(RunHere({"gc", "--dry-run"}), would);
+  EXPECT_EQ(RunHere({"gc"}), "0 deleted the content of 2 batches, the items of 1, and all of 0\n");
+  EXPECT_EQ(RunHere({"gc", "-o", "json"}),
+            "0 {\"contents\":0,\"items\":0,\"batches\":0,\"dry_run\":false}\n");
+}
+
+TEST_F(RemovalCommandTest, DeletesABatchThatHasEnded) {
+  EXPECT_EQ(RunHere({"batch", "delete", "1"}), "0 batch 1 is deleted\n");
+  EXPECT_THAT(RunHere({"batch", "delete", "1"}), HasSubstr("there is no batch 1"));
+  EXPECT_THAT(RunHere({"batch", "delete", "3"}), HasSubstr("batch 3 is sealed: cancel it first"));
+  EXPECT_THAT(RunHere({"batch", "list", "--limit", "1"}),
+              HasSubstr("there are older batches: muster batch list --below 3"));
+}
+
+}  // namespace
+}  // namespace muster::cli
