@@ -14,10 +14,18 @@
 namespace muster::os {
 namespace {
 
+// It outlives the thread that starts it.
+ProcessSpec Sleeper() {
+  ProcessSpec sleeper;
+  sleeper.path = "/bin/sleep";
+  sleeper.argv = {"sleep", "1000"};
+  sleeper.death_signal = 0;
+  return sleeper;
+}
+
 class ProcessIdentityTest : public ::testing::Test {
  protected:
-  std::unique_ptr<ChildProcess> child_ =
-      *ChildProcess::Start({"/bin/sleep", {"sleep", "1000"}, {}, "", 0});
+  std::unique_ptr<ChildProcess> child_ = *ChildProcess::Start(Sleeper());
   const ProcessIdentity process_ = *IdentityOf(child_->pid());
 };
 
@@ -56,7 +64,7 @@ TEST_F(ProcessIdentityTest, IsKnownByItsCommandLineToo) {
 
 TEST(ProcessIdentityOfTest, IsAskedForAtTheVeryMomentWhenTheProcessEnds) {
   for (int i = 0; i < 50; ++i) {
-    const auto child = *ChildProcess::Start({"/bin/sleep", {"sleep", "1000"}, {}, "", 0});
+    const auto child = *ChildProcess::Start(Sleeper());
     const pid_t pid = child->pid();
     std::atomic<bool> asked = false, gone = false;
     std::thread asker([&] {
