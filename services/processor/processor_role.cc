@@ -53,9 +53,13 @@ absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) 
     suspended_ = std::make_unique<item::SuspendedBatches>(stores.sync);
   }
   if (works_) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(service_.Start(
-      {stores.queues, stores.bus, stores.blobs, clock_, cancelled_.get(), suspended_.get()},
-      jobs_.get()));
+  MUSTER_RETURN_IF_ERROR(service_.Start({.queues = stores.queues,
+                                         .bus = stores.bus,
+                                         .blobs = stores.blobs,
+                                         .clock = clock_,
+                                         .cancelled = cancelled_.get(),
+                                         .suspended = suspended_.get()},
+                                        jobs_.get()));
   works_ = true;
   return absl::OkStatus();
 }
