@@ -15,11 +15,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/os/file_descriptor.h"
-#include "muster/rpc/address.h"
+#include "muster/rpc/listen_sockets.h"
 
 namespace muster::rpc {
 
@@ -36,29 +36,28 @@ class ConnectionAcceptor {
   ConnectionAcceptor(const ConnectionAcceptor&) = delete;
   ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
 
-  // Binds `address`, all that its host stands for, and answers the port. Connections wait from now
-  // on. Unavailable: in use, or not this machine's. Call it before Start.
-  absl::StatusOr<int> Listen(const Address& address, Take take);
+  // Accepts from `sockets` once it starts; call it before. Unavailable: no descriptor is left.
+  absl::Status Add(ListenSockets sockets, Take take);
 
   // Accepts on a thread of its own.
   void Start();
-  // Accepts no more and closes the listening sockets; connections that were taken stay. Stopping
-  // twice, or before Start, is fine.
-  void Stop();
+  // Accepts no more, and answers the sockets, which listen on until they are destroyed;
+  // connections that were taken stay. Stopping twice, or before Start, is fine.
+  std::vector<ListenSockets> Stop();
 
   // Connections that were closed because of a bound.
   int64_t refused() const { return refused_; }
 
  private:
   struct Listener {
-    os::FileDescriptor socket;
+    ListenSockets sockets;
     Take take;
   };
 
   void Run();
-  // Accepts what waits at `listener`. False: it must wait a moment.
-  bool AcceptFrom(const Listener& listener);
-  void Admit(const Listener& listener, int fd);
+  // Accepts what waits at `socket`. False: it must wait a moment.
+  bool AcceptFrom(int socket, const Take& take);
+  void Admit(int fd, int socket, const Take& take);
   bool HasRoom();
   // Forgets the connections that gRPC has closed.
   void Sweep();

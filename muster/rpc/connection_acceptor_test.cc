@@ -51,9 +51,14 @@ class ConnectionAcceptorTest : public ::testing::Test {
  protected:
   void Start(size_t max_connections) {
     acceptor_ = std::make_unique<ConnectionAcceptor>(max_connections, &clock_);
-    const auto port = acceptor_->Listen({"127.0.0.1", 0}, [this](int, int fd) { Take(fd); });
-    ASSERT_TRUE(port.ok()) << port.status();
-    port_ = *port;
+    StartOn(ListenOn({"127.0.0.1", 0}));
+  }
+  void StartOn(absl::StatusOr<ListenSockets> sockets) {
+    ASSERT_TRUE(sockets.ok()) << sockets.status();
+    port_ = sockets->address.port;
+    const absl::Status added =
+        acceptor_->Add(*std::move(sockets), [this](int, int fd) { Take(fd); });
+    ASSERT_TRUE(added.ok()) << added;
     acceptor_->Start();
   }
 
@@ -158,20 +163,10 @@ TEST_F(ConnectionAcceptorTest, LeavesSpareDescriptorsToTheRestOfTheProcess) {
   EXPECT_GE(AllDescriptors().size(), static_cast<size_t>(limit / 4 - 3));
 }
 
-TEST_F(ConnectionAcceptorTest, RefusesAPortThatIsTaken) {
-  Start(1);
-  ConnectionAcceptor second(1, &clock_);
-  const absl::Status taken = second.Listen({"127.0.0.1", port_}, {}).status();
-  EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
-  EXPECT_THAT(std::string(taken.message()), HasSubstr("cannot listen on 127.0.0.1:"));
-}
-
 TEST_F(ConnectionAcceptorTest, ListensOnOnePortForAllThatANameStandsFor) {
   acceptor_ = std::make_unique<ConnectionAcceptor>(1, &clock_);
-  const auto port = acceptor_->Listen({"localhost", 0}, [this](int, int fd) { Take(fd); });
-  ASSERT_TRUE(port.ok()) << port.status();
-  acceptor_->Start();
-  const os::FileDescriptor client = Connected(*port);
+  StartOn(ListenOn({"localhost", 0}));
+  const os::FileDescriptor client = Connected(port_);
   AwaitTaken(1);
 }
 
@@ -179,8 +174,15 @@ TEST_F(ConnectionAcceptorTest, ClosesItsPortWhenItStops) {
   Start(1);
   acceptor_->Stop();
   acceptor_->Stop();
-  ConnectionAcceptor second(1, &clock_);
-  EXPECT_TRUE(second.Listen({"127.0.0.1", port_}, {}).ok());
+  EXPECT_TRUE(ListenOn({"127.0.0.1", port_}).ok());
+}
+
+TEST(ListenSockets, OfAPortThatIsTakenAreRefused) {
+  const absl::StatusOr<ListenSockets> first = ListenOn({"127.0.0.1", 0});
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status taken = ListenOn(first->address).status();
+  EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
+  EXPECT_THAT(std::string(taken.message()), HasSubstr("cannot listen on 127.0.0.1:"));
 }
 
 }  // namespace

@@ -145,7 +145,8 @@ void Discard(grpc::ServerCompletionQueue* queue) {
 Server::Server() = default;
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
-                                                      absl::Span<const ServedService> services) {
+                                                      absl::Span<const ServedService> services,
+                                                      std::vector<ListenSockets> inherited) {
   RouteGrpcLog();
   // Reflection, for every server that is built from now on; again, it does nothing.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -155,7 +156,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(ReflectionLimiter(options.clock));
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
-  MUSTER_RETURN_IF_ERROR(server->Listen(options, &builder));
+  MUSTER_RETURN_IF_ERROR(server->Listen(options, std::move(inherited), &builder));
   std::vector<std::string> names;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
   for (const ServedService& served : services) {
@@ -185,7 +186,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   return server;
 }
 
-absl::Status Server::Listen(const ServerOptions& options, grpc::ServerBuilder* builder) {
+absl::Status Server::Listen(const ServerOptions& options, std::vector<ListenSockets> inherited,
+                            grpc::ServerBuilder* builder) {
   using Builder = grpc::ServerBuilder::experimental_type;
   if (options.addresses.empty()) {
     return absl::InvalidArgumentError("a server needs an address to listen on");
@@ -195,8 +197,8 @@ absl::Status Server::Listen(const ServerOptions& options, grpc::ServerBuilder* b
     MUSTER_ASSIGN_OR_RETURN(guard, PolicyGuard::Open(options.policy_file, options.clock));
   }
   acceptor_ = std::make_unique<ConnectionAcceptor>(options.max_connections, options.clock);
-  for (const std::string& wanted : options.addresses) {
-    MUSTER_ASSIGN_OR_RETURN(Address address, ParseAddress(wanted));
+  for (size_t i = 0; i < options.addresses.size(); ++i) {
+    MUSTER_ASSIGN_OR_RETURN(const Address address, ParseAddress(options.addresses[i]));
     MUSTER_ASSIGN_OR_RETURN(const auto credentials, CredentialsFor(address, options));
     if (guard != nullptr) credentials->SetAuthMetadataProcessor(guard);
     // Shared, because the function that holds it is copied.
@@ -209,8 +211,14 @@ absl::Status Server::Listen(const ServerOptions& options, grpc::ServerBuilder* b
       connection.fd = fd;
       grpc_takes->HandleNewConnection(&connection);
     };
-    MUSTER_ASSIGN_OR_RETURN(address.port, acceptor_->Listen(address, take));
-    addresses_.push_back(address.ToString());
+    ListenSockets sockets;
+    if (i < inherited.size()) {
+      sockets = std::move(inherited[i]);
+    } else {
+      MUSTER_ASSIGN_OR_RETURN(sockets, ListenOn(address));
+    }
+    addresses_.push_back(sockets.address.ToString());
+    MUSTER_RETURN_IF_ERROR(acceptor_->Add(std::move(sockets), take));
   }
   return absl::OkStatus();
 }
@@ -224,12 +232,22 @@ void Server::SetServiceReady(const std::string& service, bool ready) {
 }
 
 void Server::Drain(absl::Duration grace) {
+  End(grace, [this] { acceptor_->Stop(); });
+}
+
+std::vector<ListenSockets> Server::HandOver() {
+  std::vector<ListenSockets> sockets;
+  End(absl::ZeroDuration(), [&] { sockets = acceptor_->Stop(); });
+  return sockets;
+}
+
+void Server::End(absl::Duration grace, absl::FunctionRef<void()> stop_accepting) {
   base::MutexLock lock(&drain_mu_);
   if (drained_ || server_ == nullptr) return;
   drained_ = true;
   health_->Drain();
   for (QueuedCalls* const queued : queued_) queued->Drain();
-  acceptor_->Stop();  // before the server, which drops a connection that comes later, and leaks it
+  stop_accepting();  // before the server, which drops a connection that comes later, and leaks it
   server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(grace, kMaxGrace)));
   server_->Wait();
   for (QueuedCalls* const queued : queued_) queued->End();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -24,6 +25,7 @@
 #include "muster/base/mutex.h"
 #include "muster/rpc/address.h"
 #include "muster/rpc/limits.h"
+#include "muster/rpc/listen_sockets.h"
 #include "muster/rpc/status.h"
 #include "muster/rpc/tls.h"
 
@@ -112,8 +114,12 @@ class Server {
   // other machines can reach; TLS without client roots and policy there; a policy on such
   // plaintext, where no caller can prove its identity.
   // Unavailable naming the address: it is in use, or not this machine's.
+  //
+  // With `inherited`, of a server with the same addresses, it takes these sockets instead of new
+  // ones.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
-                                                       absl::Span<const ServedService> services);
+                                                       absl::Span<const ServedService> services,
+                                                       std::vector<ListenSockets> inherited = {});
   // Drains without grace.
   ~Server();
   Server(const Server&) = delete;
@@ -136,12 +142,19 @@ class Server {
   // very moment at which the drain begins may be answered Cancelled by gRPC. No service has seen
   // it.
   void Drain(absl::Duration grace) ABSL_LOCKS_EXCLUDED(drain_mu_);
+  // Drains without grace, and answers the sockets on which the server has listened; none if it has
+  // drained before. They listen on: no other program gets the port, and connections wait for the
+  // server that starts with them.
+  std::vector<ListenSockets> HandOver() ABSL_LOCKS_EXCLUDED(drain_mu_);
 
  private:
   Server();
 
-  // Binds the addresses. Connections to them wait until the acceptor starts.
-  absl::Status Listen(const ServerOptions& options, grpc::ServerBuilder* builder);
+  // Connections wait until the acceptor starts.
+  absl::Status Listen(const ServerOptions& options, std::vector<ListenSockets> inherited,
+                      grpc::ServerBuilder* builder);
+  void End(absl::Duration grace, absl::FunctionRef<void()> stop_accepting)
+      ABSL_LOCKS_EXCLUDED(drain_mu_);
 
   // All outlive server_.
   std::unique_ptr<HealthService> health_;

@@ -148,6 +148,27 @@ TEST_F(ServerTest, RefusesAPortThatIsTakenAndNamesIt) {
   EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("level=warning")))) << "gRPC says no more";
 }
 
+// A port that the system picked would otherwise be free between the two servers, and the system gives
+// it to the next outgoing connection that needs one.
+TEST_F(ServerTest, HandsItsPortToTheNextServerWithoutLettingGoOfIt) {
+  Start();
+  const std::unique_ptr<Server> first = std::move(server_);
+  std::vector<ListenSockets> sockets = first->HandOver();
+  ASSERT_EQ(sockets.size(), 1U);
+  EXPECT_TRUE(absl::IsUnavailable(ListenOn(sockets[0].address).status())) << "the port is free";
+  EXPECT_TRUE(first->HandOver().empty()) << "they are handed over once";
+  const auto early = OpenChannel(first->addresses().front());
+  ASSERT_TRUE(early.ok()) << early.status();
+  std::future<absl::Status> waits =
+      std::async(std::launch::async, [&early] { return GetStats(*early); });
+  auto second = Server::Start({.addresses = {"localhost:0"}},
+                              {{v1::QueueService::service_full_name(), &queues_}},
+                              std::move(sockets));
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ((*second)->addresses(), first->addresses());
+  EXPECT_EQ(waits.get(), absl::OkStatus());
+}
+
 TEST_F(ServerTest, RefusesPlaintextWhereOthersCanReachIt) {
   ServerOptions options;
   options.addresses = {"0.0.0.0:0"};

@@ -105,11 +105,10 @@ absl::Status Host::Open(const std::stop_token& stop) {
 }
 
 absl::Status Host::ServeRole() {
-  server_->Drain(absl::ZeroDuration());
-  rpc::ServerOptions options = options_.server();
-  options.addresses = addresses_;
+  // Between the servers, the address is still this instance's: of a port that the system picked,
+  // another program could take it.
   absl::StatusOr<std::unique_ptr<rpc::Server>> server =
-      rpc::Server::Start(options, role_->services());
+      rpc::Server::Start(options_.server(), role_->services(), server_->HandOver());
   MUSTER_RETURN_IF_ERROR(server.status());
   base::MutexLock lock(&mu_);
   MUSTER_CHECK(role_begun_ && !open_, options_.instance, ": role begun ", role_begun_, ", open ",
