@@ -102,10 +102,11 @@ absl::Status DecisionFeed::Follow(const std::function<void(const absl::Status&)>
                                   base::Clock* clock, const std::stop_token& stop) {
   client::RetryBackoff patience(client::kDefaultPatience, on_trouble, clock);
   while (true) {
-    const absl::Status ended = agent_->leading().Ask([&](ScalingStub& stub, bool) -> absl::Status {
-      if (stop.stop_requested()) return absl::OkStatus();
-      return FollowOne(stub, &patience, stop);
-    });
+    const absl::Status ended = agent_->leading().Ask(
+        absl::InfiniteDuration(), [&](ScalingStub& stub, absl::Duration) -> absl::Status {
+          if (stop.stop_requested()) return absl::OkStatus();
+          return FollowOne(stub, &patience, stop);
+        });
     MUSTER_RETURN_IF_ERROR(patience.WaitAfter(
         ended.ok() ? absl::UnavailableError("the scaling agent ended the watch") : ended, stop));
   }

@@ -1,6 +1,5 @@
 #include "muster/rpc/circuit_breaker.h"
 
-#include "absl/strings/str_cat.h"
 #include "muster/rpc/limits.h"
 
 namespace muster::rpc {
@@ -9,8 +8,7 @@ absl::Status CircuitBreaker::Admit() {
   base::MutexLock lock(&mu_);
   if (open_until_ == -absl::InfiniteDuration()) return absl::OkStatus();
   if (tries_ || clock_->Monotonic() < open_until_) {
-    return absl::UnavailableError(
-        absl::StrCat(server_, " let a call time out, and is asked again only after a while"));
+    return absl::UnavailableError("it let a call time out, and is asked again only after a while");
   }
   tries_ = true;
   return absl::OkStatus();

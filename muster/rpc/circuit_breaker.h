@@ -9,8 +9,6 @@
 // an error, shows that the server does not hang.
 #pragma once
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
@@ -21,16 +19,14 @@ namespace muster::rpc {
 // Thread-safe. For one server.
 class CircuitBreaker {
  public:
-  // `server` names it in errors: "controller HOST:PORT". `clock` is not owned.
-  CircuitBreaker(std::string server, base::Clock* clock)
-      : server_(std::move(server)), clock_(clock) {}
+  // `clock` is not owned.
+  explicit CircuitBreaker(base::Clock* clock) : clock_(clock) {}
 
   // OK: make the call, and then Note its answer. Unavailable: the server hangs, as far as is known.
   absl::Status Admit() ABSL_LOCKS_EXCLUDED(mu_);
   void Note(const absl::Status& answer) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  const std::string server_;
   base::Clock* const clock_;  // not owned
 
   base::Mutex mu_;

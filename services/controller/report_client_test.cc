@@ -26,7 +26,8 @@ class ReportClientTest : public ReportServiceTest, public ::testing::WithParamIn
  protected:
   ReportClientTest() {
     if (GetParam() == Where::kThere) {
-      report_client_ = std::make_unique<report::remote::RemoteReportClient>(channel_, kLong);
+      report_client_ = std::make_unique<report::remote::RemoteReportClient>(
+          [this] { return server_->addresses(); }, rpc::ChannelOptions(), kLong);
     } else {
       report_client_ = std::make_unique<report::LocalReportClient>(
           report_.get(), [this](uint64_t batch) { NoteCheck(batch); });

@@ -185,7 +185,8 @@ TEST_F(ReportServiceTest, NamesTheFieldThatIsWrong) {
 }
 
 TEST_F(ReportServiceTest, NamesTheNumberThatIsOutOfBounds) {
-  report::remote::RemoteReportClient report_client(channel_, kLong);
+  report::remote::RemoteReportClient report_client([this] { return server_->addresses(); }, {},
+                                                   kLong);
   Register();
   EXPECT_THAT(Fields(report_client.UncountedItems(kBatch, 1, 0, 0).status()), ElementsAre("max"));
   EXPECT_THAT(Fields(report_client.ReopenDeadLettered(kBatch, std::vector<uint64_t>(4097))),

@@ -1,6 +1,7 @@
 #include "muster/ledger/remote/remote_batch_records.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,16 +16,16 @@ namespace {
 // Batches with a remembered initiator; for others, the initiators are asked again.
 constexpr size_t kMaxHomes = 10'000;
 constexpr size_t kMaxItemsOfCall = 4096;
+// Any initiator may have the batch.
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
 }  // namespace
 
-RemoteBatchRecords::RemoteBatchRecords(KnownInitiators initiators,
+RemoteBatchRecords::RemoteBatchRecords(rpc::InstanceAddresses initiators,
                                        rpc::ChannelOptions channel_options, absl::Duration timeout,
                                        base::Clock* clock)
-    : initiators_(std::move(initiators)),
-      channel_options_(std::move(channel_options)),
-      timeout_(timeout),
-      clock_(clock) {}
+    : initiators_("initiator", std::move(initiators), std::move(channel_options), clock),
+      timeout_(timeout) {}
 
 RemoteBatchRecords::~RemoteBatchRecords() = default;
 
@@ -32,12 +33,24 @@ template <typename Request, typename Response>
 absl::StatusOr<Response> RemoteBatchRecords::Call(
     uint64_t batch, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
     const Request& request) {
+  // First its last known initiator; then the others, because that one may have come back elsewhere,
+  // with its ledger.
+  rpc::AskOptions options{.first = HomeOf(batch), .most = kAll, .timeout = timeout_};
+  const auto judge = [](const absl::Status& answer) {
+    return rpc::Verdict{.ask_on = absl::IsNotFound(answer)};
+  };
   Response response;
-  MUSTER_RETURN_IF_ERROR(Ask(batch, [&](Stub& stub, absl::Duration timeout) {
-    rpc::CallContext context(timeout);
-    return rpc::FromGrpc((stub.*method)(&context, request, &response));
-  }));
-  return response;
+  MUSTER_ASSIGN_OR_RETURN(const rpc::Asked asked,
+                          initiators_.Ask(options, method, request, &response, judge));
+  if (asked.answer.has_value()) {
+    RememberHome(batch, asked.address);
+    MUSTER_RETURN_IF_ERROR(*asked.answer);
+    return response;
+  }
+  if (!asked.silence.ok()) return absl::UnavailableError(asked.silence.message());
+  if (asked.instances > 0) return ledger::UnknownToAll(batch, asked.instances);
+  return absl::UnavailableError(
+      absl::StrCat("no initiator is known that could have batch ", batch));
 }
 
 absl::StatusOr<ledger::Batch> RemoteBatchRecords::Get(uint64_t number) {
@@ -73,67 +86,6 @@ absl::Status RemoteBatchRecords::ReopenItems(uint64_t batch, absl::Span<const ui
   request.set_batch(batch);
   request.mutable_items()->Add(items.begin(), items.end());
   return Call(batch, &Stub::ReopenItems, request).status();
-}
-
-absl::Status RemoteBatchRecords::Ask(
-    uint64_t batch, const std::function<absl::Status(Stub&, absl::Duration timeout)>& call) {
-  std::vector<std::string> addresses = initiators_();
-  ForgetOthers(addresses);
-  const std::string home = HomeOf(batch);
-  // First the last known address; then the others, because an initiator may have come back
-  // elsewhere, with its ledger.
-  std::stable_partition(addresses.begin(), addresses.end(),
-                        [&home](const std::string& address) { return address == home; });
-  const absl::Duration end = clock_->Monotonic() + timeout_;
-  absl::Status unreachable;
-  for (const std::string& address : addresses) {
-    absl::Status answer = AskOne(address, end, call);
-    if (absl::IsUnavailable(answer) || absl::IsDeadlineExceeded(answer)) {
-      unreachable =
-          absl::UnavailableError(absl::StrCat("initiator ", address, ": ", answer.message()));
-    } else if (!absl::IsNotFound(answer)) {
-      RememberHome(batch, address);
-      return answer;
-    }
-  }
-  if (!unreachable.ok()) return unreachable;
-  if (!addresses.empty()) return ledger::UnknownToAll(batch, addresses.size());
-  return absl::UnavailableError(
-      absl::StrCat("no initiator is known that could have batch ", batch));
-}
-
-// Initiators before this one may have taken all of the time. They are spared next time, and this
-// one is asked then.
-absl::Status RemoteBatchRecords::AskOne(
-    const std::string& address, absl::Duration end,
-    const std::function<absl::Status(Stub&, absl::Duration timeout)>& call) {
-  const absl::StatusOr<std::shared_ptr<Initiator>> initiator = Find(address);
-  if (!initiator.ok()) return absl::UnavailableError(initiator.status().message());
-  const absl::Duration left = end - clock_->Monotonic();
-  if (left <= absl::ZeroDuration()) return absl::UnavailableError("others let the call time out");
-  MUSTER_RETURN_IF_ERROR((*initiator)->breaker.Admit());
-  absl::Status answer = call(*(*initiator)->stub, left);
-  (*initiator)->breaker.Note(answer);
-  return answer;
-}
-
-void RemoteBatchRecords::ForgetOthers(const std::vector<std::string>& known) {
-  base::MutexLock lock(&mu_);
-  std::erase_if(found_, [&known](const auto& entry) {
-    return std::find(known.begin(), known.end(), entry.first) == known.end();
-  });
-}
-
-absl::StatusOr<std::shared_ptr<RemoteBatchRecords::Initiator>> RemoteBatchRecords::Find(
-    const std::string& address) {
-  base::MutexLock lock(&mu_);
-  std::shared_ptr<Initiator>& initiator = found_[address];
-  if (initiator == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                            rpc::OpenChannel(address, channel_options_));
-    initiator = std::make_shared<Initiator>(channel, clock_);
-  }
-  return initiator;
 }
 
 std::string RemoteBatchRecords::HomeOf(uint64_t batch) {

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,14 +13,11 @@
 #include "muster/base/mutex.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/rpc/channel.h"
-#include "muster/rpc/circuit_breaker.h"
+#include "muster/rpc/instance_client.h"
 #include "muster/rpc/limits.h"
 #include "muster/v1/ledger_service.grpc.pb.h"
 
 namespace muster::ledger::remote {
-
-// HOST:PORT of every initiator that is known now.
-using KnownInitiators = std::function<std::vector<std::string>()>;
 
 // Thread-safe. Beside the ledger's own statuses: Unavailable, when an initiator does not answer or
 // none is known; and ledger::UnknownToAll, when none of the known initiators has the batch: the one
@@ -32,7 +27,7 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
  public:
   // Each call ends after `timeout` at the latest, however many initiators it asks.
   // `clock` is not owned.
-  RemoteBatchRecords(KnownInitiators initiators, rpc::ChannelOptions channel_options,
+  RemoteBatchRecords(rpc::InstanceAddresses initiators, rpc::ChannelOptions channel_options,
                      absl::Duration timeout = rpc::kDefaultCallTimeout,
                      base::Clock* clock = base::RealClock());
   ~RemoteBatchRecords() override;
@@ -47,43 +42,20 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
 
  private:
   using Stub = v1::LedgerService::Stub;
-  // An initiator, as calls see it.
-  struct Initiator {
-    Initiator(const std::shared_ptr<grpc::Channel>& channel, base::Clock* clock)
-        : stub(v1::LedgerService::NewStub(channel)), breaker("it", clock) {}
 
-    const std::unique_ptr<Stub> stub;
-    rpc::CircuitBreaker breaker;
-  };
-
-  // As Ask, for a unary call.
+  // Asks the initiator that has the batch, or one after the other until one has it.
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(uint64_t batch,
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
-                                const Request& request);
-  // Runs `call` on the initiator that has the batch, or on one after the other until one has it.
-  absl::Status Ask(uint64_t batch,
-                   const std::function<absl::Status(Stub&, absl::Duration timeout)>& call)
-      ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status AskOne(const std::string& address, absl::Duration end,
-                      const std::function<absl::Status(Stub&, absl::Duration timeout)>& call)
-      ABSL_LOCKS_EXCLUDED(mu_);
-  // Forgets those that are not among `known`.
-  void ForgetOthers(const std::vector<std::string>& known) ABSL_LOCKS_EXCLUDED(mu_);
-  absl::StatusOr<std::shared_ptr<Initiator>> Find(const std::string& address)
-      ABSL_LOCKS_EXCLUDED(mu_);
+                                const Request& request) ABSL_LOCKS_EXCLUDED(mu_);
   std::string HomeOf(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
   void RememberHome(uint64_t batch, const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
 
-  const KnownInitiators initiators_;
-  const rpc::ChannelOptions channel_options_;
+  rpc::InstanceClient<v1::LedgerService> initiators_;
   const absl::Duration timeout_;
-  base::Clock* const clock_;  // not owned
 
   base::Mutex mu_;
-  // By address. Shared with the calls under way.
-  std::map<std::string, std::shared_ptr<Initiator>> found_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, std::string> homes_ ABSL_GUARDED_BY(mu_);  // address of the batch's initiator
 };
 

@@ -5,21 +5,15 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/report/report_proto.h"
 #include "muster/rpc/status.h"
 
 namespace muster::report::remote {
 
-RemoteReportClient::RemoteReportClient(const std::shared_ptr<grpc::Channel>& channel,
-                                       absl::Duration timeout)
-    : timeout_(timeout), controller_(std::make_shared<Controller>("", channel)) {}
-
-RemoteReportClient::RemoteReportClient(ControllerAddresses controllers,
+RemoteReportClient::RemoteReportClient(rpc::InstanceAddresses controllers,
                                        rpc::ChannelOptions channel_options, absl::Duration timeout)
-    : controllers_(std::move(controllers)),
-      channel_options_(std::move(channel_options)),
+    : controllers_("controller", std::move(controllers), std::move(channel_options)),
       timeout_(timeout) {}
 
 template <typename Request, typename Response>
@@ -27,33 +21,14 @@ absl::StatusOr<Response> RemoteReportClient::Call(grpc::Status (Stub::*method)(g
                                                                                const Request&,
                                                                                Response*),
                                                   const Request& request) {
-  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Controller> controller, FindController());
-  MUSTER_RETURN_IF_ERROR(controller->breaker.Admit());
-  rpc::CallContext context(timeout_);
   Response response;
-  const absl::Status answer =
-      rpc::FromGrpc((controller->stub.get()->*method)(&context, request, &response));
-  controller->breaker.Note(answer);
-  MUSTER_RETURN_IF_ERROR(answer);
+  MUSTER_ASSIGN_OR_RETURN(
+      const rpc::Asked asked,
+      controllers_.Ask({.most = 1, .timeout = timeout_}, method, request, &response,
+                       [](const absl::Status&) { return rpc::Verdict(); }));
+  if (asked.instances == 0) return absl::UnavailableError("no controller is known here");
+  MUSTER_RETURN_IF_ERROR(asked.answer.value_or(asked.silence));
   return response;
-}
-
-absl::StatusOr<std::shared_ptr<RemoteReportClient::Controller>>
-RemoteReportClient::FindController() {
-  std::vector<std::string> known;
-  if (controllers_) known = controllers_();
-  base::MutexLock lock(&mu_);
-  if (!controllers_) return controller_;
-  if (known.empty()) return absl::UnavailableError("no controller is known here");
-  if (controller_ == nullptr || known.front() != controller_->address) {
-    const auto channel = rpc::OpenChannel(known.front(), channel_options_);
-    if (!channel.ok()) {
-      return absl::UnavailableError(
-          absl::StrCat("controller ", known.front(), ": ", channel.status().message()));
-    }
-    controller_ = std::make_shared<Controller>(known.front(), *channel);
-  }
-  return controller_;
 }
 
 absl::StatusOr<report::Progress> RemoteReportClient::RegisterBatch(

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,29 +12,21 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpcpp/channel.h"
-#include "muster/base/clock.h"
-#include "muster/base/mutex.h"
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
 #include "muster/rpc/channel.h"
-#include "muster/rpc/circuit_breaker.h"
+#include "muster/rpc/instance_client.h"
 #include "muster/rpc/limits.h"
 #include "muster/v1/report_service.grpc.pb.h"
 
 namespace muster::report::remote {
 
-// HOST:PORT of every controller that is known now, the best one first.
-using ControllerAddresses = std::function<std::vector<std::string>()>;
-
-// Thread-safe. Statuses are the service's. The channel decides whether a call that is Unavailable
-// is tried again. Each call ends after `timeout` at the latest, and with Unavailable at once while
-// the controller hangs (rpc::CircuitBreaker).
+// Thread-safe. Calls the first of the controllers that are known: there is one at a time. Statuses
+// are the service's; Unavailable, too, when none is known. Each call ends after `timeout` at the
+// latest, and with Unavailable at once while the controller hangs (rpc::CircuitBreaker).
 class RemoteReportClient final : public report::ReportClient {
  public:
-  explicit RemoteReportClient(const std::shared_ptr<grpc::Channel>& channel,
-                              absl::Duration timeout = rpc::kDefaultCallTimeout);
-  // Looks for the best controller with each call; Unavailable when none is known.
-  RemoteReportClient(ControllerAddresses controllers, rpc::ChannelOptions channel_options,
+  RemoteReportClient(rpc::InstanceAddresses controllers, rpc::ChannelOptions channel_options,
                      absl::Duration timeout = rpc::kDefaultCallTimeout);
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override;
@@ -53,32 +44,14 @@ class RemoteReportClient final : public report::ReportClient {
 
  private:
   using Stub = v1::ReportService::Stub;
-  // A controller, as calls see it.
-  struct Controller {
-    Controller(const std::string& host_port, const std::shared_ptr<grpc::Channel>& channel)
-        : address(host_port),
-          stub(v1::ReportService::NewStub(channel)),
-          breaker("controller " + host_port, base::RealClock()) {}
-
-    const std::string address;
-    const std::unique_ptr<Stub> stub;
-    rpc::CircuitBreaker breaker;
-  };
 
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request);
-  absl::StatusOr<std::shared_ptr<Controller>> FindController() ABSL_LOCKS_EXCLUDED(mu_);
 
-  const ControllerAddresses controllers_;  // unset: controller_ is the only one
-  const rpc::ChannelOptions channel_options_;
+  rpc::InstanceClient<v1::ReportService> controllers_;
   const absl::Duration timeout_;
-
-  base::Mutex mu_;
-  // The one found last: there is one at a time. Shared with the calls under way, which go on when
-  // another controller is found.
-  std::shared_ptr<Controller> controller_ ABSL_GUARDED_BY(mu_);
 };
 
 // ReadReport reads the rows of a batch from a controller in another process.

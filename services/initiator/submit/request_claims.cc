@@ -1,6 +1,5 @@
 #include "services/initiator/submit/request_claims.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -19,11 +18,9 @@ namespace {
 
 // Each lost race means that another initiator has claimed or released the id meanwhile.
 constexpr int kMaxRaces = 10;
-// An initiator that takes longer counts as away for now. It looks into its ledger, at most behind
-// one submit that is being recorded.
-constexpr absl::Duration kAskTimeout = absl::Seconds(2);
-// Initiators that are asked for one id: a mesh has few.
-constexpr size_t kMaxAsked = 16;
+// Initiators that take longer count as away for now. Each looks into its ledger, at most behind one
+// submit that is being recorded.
+constexpr absl::Duration kAskTimeout = absl::Seconds(4);
 
 absl::StatusOr<v1::RequestClaim> ClaimIn(absl::string_view data, absl::string_view key) {
   v1::RequestClaim claim;
@@ -112,42 +109,30 @@ absl::StatusOr<std::string> OpenDirectoryId(const std::string& data_dir) {
   return id->ToHex();
 }
 
-namespace {
-
-absl::StatusOr<uint64_t> Ask(const std::string& address, const rpc::ChannelOptions& options,
-                             const v1::FindRequestRequest& request) {
-  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                          rpc::OpenChannel(address, options));
-  rpc::CallContext context(kAskTimeout);
-  v1::FindRequestResponse response;
-  MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(
-      v1::LedgerService::NewStub(channel)->FindRequest(&context, request, &response)));
-  return response.batch();
-}
-
-}  // namespace
-
-AskOwner AskInitiators(std::function<std::vector<std::string>()> addresses,
-                       rpc::ChannelOptions channel_options) {
-  return [addresses = std::move(addresses), options = std::move(channel_options)](
-             const v1::RequestClaim& claim, absl::string_view id) -> absl::StatusOr<uint64_t> {
+AskOwner AskInitiators(rpc::InstanceAddresses addresses, rpc::ChannelOptions channel_options) {
+  const auto initiators = std::make_shared<rpc::InstanceClient<v1::LedgerService>>(
+      "initiator", std::move(addresses), std::move(channel_options));
+  return [initiators](const v1::RequestClaim& claim,
+                      absl::string_view id) -> absl::StatusOr<uint64_t> {
     v1::FindRequestRequest request;
     request.set_directory(claim.directory());
     request.set_request_id(std::string(id));
-    std::vector<std::string> asked = addresses();
     // First where it was; it may have come back elsewhere, with its data directory.
-    std::stable_partition(asked.begin(), asked.end(),
-                          [&](const std::string& address) { return address == claim.address(); });
-    if (asked.size() > kMaxAsked) asked.resize(kMaxAsked);
-    std::string silent;
-    for (const std::string& address : asked) {
-      const absl::StatusOr<uint64_t> answer = Ask(address, options, request);
-      if (answer.ok() || absl::IsNotFound(answer.status())) return answer;
-      if (absl::IsFailedPrecondition(answer.status())) continue;  // another data directory
-      silent = absl::StrCat("; ", address, ": ", answer.status().message());
+    const rpc::AskOptions options{.first = claim.address(), .timeout = kAskTimeout};
+    const auto judge = [](const absl::Status& answer) {
+      return rpc::Verdict{.ask_on = !answer.ok() && !absl::IsNotFound(answer)};
+    };
+    v1::FindRequestResponse response;
+    MUSTER_ASSIGN_OR_RETURN(
+        const rpc::Asked asked,
+        initiators->Ask(options, &v1::LedgerService::Stub::FindRequest, request, &response, judge));
+    if (asked.answer.has_value()) {
+      MUSTER_RETURN_IF_ERROR(*asked.answer);
+      return response.batch();
     }
     return absl::UnavailableError(absl::StrCat(
-        "none of the ", asked.size(), " initiators that are known has its data directory", silent));
+        "none of the ", asked.instances, " initiators that are known has its data directory",
+        asked.silence.ok() ? "" : absl::StrCat("; ", asked.silence.message())));
   };
 }
 

@@ -30,6 +30,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/rpc/channel.h"
+#include "muster/rpc/instance_client.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "muster/v1/batch.pb.h"
 
@@ -83,7 +84,6 @@ std::string ClaimKeyOf(const ledger::Batch& batch);
 absl::StatusOr<std::string> OpenDirectoryId(const std::string& data_dir);
 
 // An AskOwner that finds the owner among the initiators at `addresses`, by LedgerService.
-AskOwner AskInitiators(std::function<std::vector<std::string>()> addresses,
-                       rpc::ChannelOptions channel_options);
+AskOwner AskInitiators(rpc::InstanceAddresses addresses, rpc::ChannelOptions channel_options);
 
 }  // namespace muster::initiator::submit
