@@ -37,6 +37,13 @@ int exhausted_exit_code = EXIT_FAILURE;
   _exit(exhausted_exit_code);  // no destructors: they may wait for the thread that there is not
 }
 
+// `error` is what a thread's start failed with.
+[[noreturn]] void ExitWithoutThread(int error) {
+  Exit("cannot start a thread",
+       std::strerror(error),  // NOLINT(concurrency-mt-unsafe): it ends here
+       "raise its limits of threads and memory (ulimit -u and -v, TasksMax, pids.max)");
+}
+
 // Runs where the exception was thrown: no destructor of a caller has run, and none has waited.
 [[noreturn]] void OnTerminate() {
   if (const std::exception_ptr thrown = std::current_exception(); thrown != nullptr) {
@@ -44,8 +51,7 @@ int exhausted_exit_code = EXIT_FAILURE;
       std::rethrow_exception(thrown);
     } catch (const std::system_error& error) {
       if (error.code() == std::errc::resource_unavailable_try_again) {
-        Exit("cannot start a thread", std::strerror(error.code().value()),  // NOLINT
-             "raise its limits of threads and memory (ulimit -u and -v, TasksMax, pids.max)");
+        ExitWithoutThread(error.code().value());
       }
     } catch (const std::bad_alloc&) {
       Exit("cannot go on", std::strerror(ENOMEM),  // NOLINT(concurrency-mt-unsafe): it ends here
@@ -80,6 +86,10 @@ void ExitWhenExhausted(const std::string& program, int exit_code) {
       new std::string(program);  // never freed: a thread may die of exhaustion at any time
   exhausted_exit_code = exit_code;
   std::set_terminate(OnTerminate);
+}
+
+void ExitForWantOfThreads() {
+  if (program_name != nullptr) ExitWithoutThread(EAGAIN);
 }
 
 }  // namespace muster::os

@@ -20,5 +20,8 @@ int64_t DescriptorLimit();
 // disk, so a supervisor may start the process again. Other uncaught exceptions still abort. Call it
 // from main, before any other thread starts.
 void ExitWhenExhausted(const std::string& program, int exit_code);
+// Ends so at once, for code that a library calls before it aborts because it could start no thread.
+// Returns if ExitWhenExhausted was not called.
+void ExitForWantOfThreads();
 
 }  // namespace muster::os

@@ -33,13 +33,20 @@ TEST(ProcessLimitsDeathTest, RaisesTheDescriptorLimitAsFarAsItIsAllowedAndUseful
   EXPECT_EXIT(RaiseAndExit(10, 64), ::testing::ExitedWithCode(0), "") << "a higher limit stays";
 }
 
-// Nothing can be mapped any more, and so no stack of a thread. noexcept: GoogleTest would catch
-// what nothing catches in a program.
-void StartAThreadWithoutMemory() noexcept {
+// Nothing can be mapped any more, and so no stack of a thread. On a thread of its own, because
+// GoogleTest catches what nothing catches in a program.
+void StartAThreadWithoutMemory() {
   ExitWhenExhausted("muster", kExitCode);
-  const rlimit none = {.rlim_cur = 0, .rlim_max = 0};
-  if (setrlimit(RLIMIT_AS, &none) != 0) std::exit(1);
-  std::thread([] {}).join();
+  std::thread([] {
+    const rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    if (setrlimit(RLIMIT_AS, &none) != 0) std::exit(1);
+    std::thread([] {}).join();
+  }).join();
+}
+
+void WantThreads() {
+  ExitWhenExhausted("muster", kExitCode);
+  ExitForWantOfThreads();
 }
 
 template <typename Exception>
@@ -51,6 +58,10 @@ void ThrowOnAThread(const Exception& exception) {
 TEST(ProcessLimitsDeathTest, EndsWithAClearErrorWhenNoThreadCanBeStarted) {
   EXPECT_EXIT(StartAThreadWithoutMemory(), ::testing::ExitedWithCode(kExitCode),
               "muster: cannot start a thread: .*ulimit -u and -v");
+}
+
+TEST(ProcessLimitsDeathTest, EndsSoWhereALibraryWouldAbort) {
+  EXPECT_EXIT(WantThreads(), ::testing::ExitedWithCode(kExitCode), "muster: cannot start a thread");
 }
 
 TEST(ProcessLimitsDeathTest, EndsSoOnAnyThread) {

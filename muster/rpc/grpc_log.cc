@@ -3,16 +3,24 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "grpc/support/log.h"
 #include "muster/base/log.h"
+#include "muster/os/process_limits.h"
 
 namespace muster::rpc {
 namespace {
+
+// gRPC's last words, before it aborts, when a server that starts gets no thread for its calls.
+constexpr absl::string_view kNoThread = "assertion failed: worker->created()";
 
 void Forward(gpr_log_func_args* args) {
   const bool is_detail = args->severity == GPR_LOG_SEVERITY_DEBUG;
   base::Log(is_detail ? base::kDebug : base::kWarning, "gRPC",
             {{"what", args->message}, {"at", absl::StrCat(args->file, ":", args->line)}});
+  if (args->severity == GPR_LOG_SEVERITY_ERROR && args->message == kNoThread) {
+    os::ExitForWantOfThreads();
+  }
 }
 
 }  // namespace
