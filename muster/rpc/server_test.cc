@@ -148,8 +148,8 @@ TEST_F(ServerTest, RefusesAPortThatIsTakenAndNamesIt) {
   EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("level=warning")))) << "gRPC says no more";
 }
 
-// A port that the system picked would otherwise be free between the two servers, and the system gives
-// it to the next outgoing connection that needs one.
+// A port that the system picked would otherwise be free between the two servers, and the system
+// gives it to the next outgoing connection that needs one.
 TEST_F(ServerTest, HandsItsPortToTheNextServerWithoutLettingGoOfIt) {
   Start();
   const std::unique_ptr<Server> first = std::move(server_);
@@ -161,8 +161,9 @@ TEST_F(ServerTest, HandsItsPortToTheNextServerWithoutLettingGoOfIt) {
   ASSERT_TRUE(early.ok()) << early.status();
   std::future<absl::Status> waits =
       std::async(std::launch::async, [&early] { return GetStats(*early); });
-  auto second = Server::Start({.addresses = {"localhost:0"}},
-                              {{v1::QueueService::service_full_name(), &queues_}},
+  ServerOptions options;
+  options.addresses = {"localhost:0"};
+  auto second = Server::Start(options, {{v1::QueueService::service_full_name(), &queues_}},
                               std::move(sockets));
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ((*second)->addresses(), first->addresses());

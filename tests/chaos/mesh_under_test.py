@@ -111,7 +111,8 @@ class MeshUnderTest:
         self.start_all()  # first, so that it receives the first heartbeats of the others
         self.add_server("controller", None)
         for number in range(2):
-            self.add_role("processor", f"processor{number}", free_address(), "--threads", 2)
+            self.add_role("processor", f"processor{number}", free_address(), "--threads", 2,
+                          "--handler-programs", self.folder)
         rules = self.folder / "rules.yaml"
         rules.write_text(RULES)
         if self.shape["agent"]:
