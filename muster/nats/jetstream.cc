@@ -73,6 +73,7 @@ constexpr absl::string_view kErrorCodeUrl = "muster/nats-error-code";
 constexpr int kNotEnabledForAccount = 10039;
 constexpr int kStreamNameInUse = 10058;
 constexpr int kSubjectsOverlap = 10065;
+constexpr int kNoSuitablePeers = 10005;
 constexpr int kConsumerNameInUse = 10013;
 constexpr int kConsumerExists = 10148;
 constexpr int kInsufficientResources = 10023;
@@ -90,6 +91,10 @@ absl::StatusCode CodeOf(int http_code, int error_code) {
       return absl::StatusCode::kAlreadyExists;
     case kWrongLastSequence:
       return absl::StatusCode::kFailedPrecondition;
+    case kNoSuitablePeers:
+      // Of the servers of the cluster too few are there, or have room: one that forms has a leader
+      // before it has all of its servers.
+      return absl::StatusCode::kUnavailable;
     case kInsufficientResources:
     case kStoreFailed:
       return absl::StatusCode::kResourceExhausted;

@@ -52,8 +52,9 @@ struct StoredMessage {
 
 // Statuses of every call: NotFound (no such stream, consumer or message), AlreadyExists (a stream
 // or consumer with another configuration), FailedPrecondition (not the sequence that was expected),
-// ResourceExhausted (a limit of the server), Unavailable (no answer: the outcome is unknown), and
-// Internal for the rest. The message names the server's own code.
+// ResourceExhausted (a limit of the server), Unavailable (no answer: the outcome is unknown; or too
+// few servers of the cluster are there), and Internal for the rest. The message names the server's
+// own code.
 //
 // Thread-safe.
 class JetStream {

@@ -192,5 +192,28 @@ INSTANTIATE_TEST_SUITE_P(Servers, JetStreamTest,
                          ::testing::ValuesIn(testing::NatsServer::Programs()),
                          [](const auto& server) { return absl::StrCat("Server", server.index); });
 
+// A cluster that forms has a leader before it has all of its servers.
+TEST(JetStreamClusterTest, CallsAClusterWithoutEnoughServersUnavailable) {
+  const testing::NatsServer server(testing::NatsServer::Programs().front(), "",
+                                   testing::NatsServer::Persistence::kNone);
+  const std::unique_ptr<Connection> api = Connection::Open(server.url(), {}).value();
+  const std::unique_ptr<Connection::Subscription> answers =
+      api->Subscribe(
+             "$JS.API.>",
+             [&](const Incoming& request) {
+               EXPECT_TRUE(api->Publish({.subject = request.reply,
+                                         .data = R"({"error": {"code": 400, "err_code": 10005,
+                                             "description": "no suitable peers for placement"}})"})
+                               .ok());
+             })
+          .value();
+  ASSERT_TRUE(api->Flush(absl::Seconds(10)).ok());
+  const std::unique_ptr<Connection> connection = Connection::Open(server.url(), {}).value();
+  JetStream jetstream(connection.get(), absl::Seconds(10));
+  const absl::Status status = jetstream.Call("STREAM.CREATE.work", json::object()).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("no suitable peers"));
+}
+
 }  // namespace
 }  // namespace muster::nats
