@@ -2,6 +2,7 @@
 
 import ctypes
 import signal
+import sys
 import time
 
 import plan as plans
@@ -58,7 +59,9 @@ class Driver:
 
     def apply_job(self):
         handler = self.folder / "handler.py"
-        handler.write_text(HANDLER)
+        # A program of its own: an interpreter would have to be allowed by its arguments.
+        handler.write_text(f"#!{sys.executable} -S\n{HANDLER}")
+        handler.chmod(0o755)
         job = self.folder / "job.yaml"
         job.write_text(job_file(handler, ITEM_SECONDS))
         (self.folder / "broken").touch()

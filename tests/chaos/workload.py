@@ -53,7 +53,7 @@ def job_file(handler, item_seconds):
 name: {JOB}
 input: {{format: lines}}
 item: {{transactions: {LINES_PER_ITEM}, max_bytes: 4MiB}}
-handler: {{command: [python3, -S, {handler}, "{item_seconds}"], deadline: 60s, version: "1"}}
+handler: {{command: [{handler}, "{item_seconds}"], deadline: 60s, version: "1"}}
 groups:
   - {{name: by_key, keys: [key], measures: {{amount: int}}}}
 queue: {{partitions: 2, visibility: {LEASE_SECONDS}s, max_attempts: 100, ttl: 7d}}
