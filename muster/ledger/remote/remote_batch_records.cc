@@ -36,8 +36,10 @@ absl::StatusOr<Response> RemoteBatchRecords::Call(
   // First its last known initiator; then the others, because that one may have come back elsewhere,
   // with its ledger.
   rpc::AskOptions options{.first = HomeOf(batch), .most = kAll, .timeout = timeout_};
-  const auto judge = [](const absl::Status& answer) {
-    return rpc::Verdict{.ask_on = absl::IsNotFound(answer)};
+  absl::Status older;
+  const auto judge = [&older](const absl::Status& answer) {
+    if (absl::IsUnimplemented(answer)) older = answer;
+    return rpc::Verdict{.ask_on = absl::IsNotFound(answer) || absl::IsUnimplemented(answer)};
   };
   Response response;
   MUSTER_ASSIGN_OR_RETURN(const rpc::Asked asked,
@@ -48,6 +50,10 @@ absl::StatusOr<Response> RemoteBatchRecords::Call(
     return response;
   }
   if (!asked.silence.ok()) return absl::UnavailableError(asked.silence.message());
+  if (!older.ok()) {
+    return absl::UnimplementedError(absl::StrCat(
+        "batch ", batch, " may belong to an initiator of an older muster, which cannot do that"));
+  }
   if (asked.instances > 0) return ledger::UnknownToAll(batch, asked.instances);
   return absl::UnavailableError(
       absl::StrCat("no initiator is known that could have batch ", batch));

@@ -21,7 +21,8 @@ namespace muster::ledger::remote {
 
 // Thread-safe. Beside the ledger's own statuses: Unavailable, when an initiator does not answer or
 // none is known; and ledger::UnknownToAll, when none of the known initiators has the batch: the one
-// that has it may be away for now. An initiator that hangs costs its callers one timeout, and then
+// that has it may be away for now; and Unimplemented, when an initiator that may have it is older
+// than the call. An initiator that hangs costs its callers one timeout, and then
 // nothing for a while (rpc::CircuitBreaker).
 class RemoteBatchRecords final : public ledger::BatchRecords {
  public:

@@ -21,7 +21,7 @@ namespace {
 constexpr absl::Duration kTimeout = absl::Seconds(2);
 
 // An initiator that has every batch, and that hangs while it is told to.
-class Initiator final : public v1::LedgerService::Service {
+class Initiator : public v1::LedgerService::Service {
  public:
   Initiator() {
     rpc::ServerOptions options;
@@ -53,6 +53,14 @@ class Initiator final : public v1::LedgerService::Service {
   base::CondVar changed_;
   bool hangs_ ABSL_GUARDED_BY(mu_) = false;
   std::unique_ptr<rpc::Server> server_;
+};
+
+class NewerInitiator final : public Initiator {
+ public:
+  grpc::Status ReopenItems(grpc::ServerContext*, const v1::ReopenItemsRequest*,
+                           v1::ReopenItemsResponse*) override {
+    return grpc::Status::OK;
+  }
 };
 
 class RemoteBatchRecordsTest : public ::testing::Test {
@@ -91,6 +99,16 @@ TEST_F(RemoteBatchRecordsTest, AsksOthersWhileOneHangs) {
   EXPECT_EQ(MarkComplete(1), absl::OkStatus()) << "the time of a call stands still on this clock";
   for (uint64_t batch = 2; batch <= 100; ++batch) EXPECT_EQ(MarkComplete(batch), absl::OkStatus());
   EXPECT_EQ(initiator_.calls(), 1);
+}
+
+// The fake has no ReopenItems, as an initiator that is older.
+TEST_F(RemoteBatchRecordsTest, AsksOnBeyondAnInitiatorThatIsOlderThanTheCall) {
+  const absl::Status alone = records_.ReopenItems(1, {7});
+  EXPECT_TRUE(absl::IsUnimplemented(alone)) << alone;
+  EXPECT_THAT(std::string(alone.message()), ::testing::HasSubstr("an older muster"));
+  NewerInitiator newer;
+  known_.push_back(newer.address());
+  EXPECT_EQ(records_.ReopenItems(1, {7}), absl::OkStatus());
 }
 
 }  // namespace
