@@ -91,6 +91,7 @@ class NatsConnection final : public Connection {
   bool connected() const override {
     return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
   }
+  int64_t reconnects() const override;
   int64_t max_payload() const override { return natsConnection_GetMaxPayload(connection_); }
 
  private:
@@ -122,6 +123,17 @@ class NatsConnection final : public Connection {
   base::Mutex mu_;
   std::vector<std::unique_ptr<ReplyInbox>> inboxes_ ABSL_GUARDED_BY(mu_);  // not in use
 };
+
+int64_t NatsConnection::reconnects() const {
+  natsStatistics* statistics = nullptr;
+  uint64_t reconnects = 0;
+  if (natsStatistics_Create(&statistics) == NATS_OK) {
+    natsConnection_GetStats(connection_, statistics);
+    natsStatistics_GetCounts(statistics, nullptr, nullptr, nullptr, nullptr, &reconnects);
+    natsStatistics_Destroy(statistics);
+  }
+  return static_cast<int64_t>(reconnects);
+}
 
 void NatsConnection::OnDisconnected(natsConnection*, void* self) {
   const auto* connection = static_cast<NatsConnection*>(self);

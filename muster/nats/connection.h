@@ -146,6 +146,9 @@ class Connection {
                                                                   MessageHandler handler) = 0;
 
   virtual bool connected() const = 0;
+  // How often the connection was lost and is back. It grows before anything is sent or received
+  // over the new connection, and once the server knows the subscriptions.
+  virtual int64_t reconnects() const = 0;
   bool prompt() const { return prompt_; }
   // Maximum bytes of a message, headers included.
   virtual int64_t max_payload() const = 0;

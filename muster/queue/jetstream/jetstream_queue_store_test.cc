@@ -109,6 +109,7 @@ class TappedConnection final : public nats::Connection {
     return connection_->Subscribe(subject, std::move(handler));
   }
   bool connected() const override { return connection_->connected(); }
+  int64_t reconnects() const override { return connection_->reconnects(); }
   int64_t max_payload() const override { return connection_->max_payload(); }
 
  private:
