@@ -1,5 +1,6 @@
 #include "muster/bus/roster.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "muster/base/check.h"
@@ -53,6 +54,22 @@ std::vector<RosterEntry> Roster::List(std::optional<v1::Role> role) {
     entries.push_back({instance.heartbeat, instance.heard, IsLeaving(instance, now)});
   }
   return entries;
+}
+
+Silence Roster::SilentFor(absl::Duration limit) {
+  const absl::Duration now = clock_->Monotonic();
+  Silence silence;
+  base::MutexLock lock(&mu_);
+  ForgetLocked(now);
+  for (const auto& [key, instance] : instances_) {
+    const absl::Duration lasts = now - instance.heard_monotonic;
+    if (lasts >= limit) {
+      silence.instances.push_back({key.second, lasts});
+    } else {
+      silence.next = std::min(silence.next, limit - lasts);
+    }
+  }
+  return silence;
 }
 
 int64_t Roster::ignored() const {

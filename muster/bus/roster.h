@@ -57,6 +57,17 @@ struct RosterEntry {
   bool leaving = false;
 };
 
+// Which instances have not been heard for some time, whether they said that they leave or not.
+struct Silence {
+  struct Instance {
+    std::string name;
+    absl::Duration lasts;
+  };
+  std::vector<Instance> instances;
+  // Until the next instance is silent for as long, if it is not heard; infinite: there is no other.
+  absl::Duration next = absl::InfiniteDuration();
+};
+
 // Thread-safe. Ignores heartbeats that no instance sends: without a role or a name, or too large.
 class Roster {
  public:
@@ -71,6 +82,9 @@ class Roster {
   // Returns the instances in order of role and instance; nullopt: of all roles.
   std::vector<RosterEntry> List(std::optional<v1::Role> role = std::nullopt)
       ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Returns the instances that were not heard for `limit`.
+  Silence SilentFor(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The number of ignored heartbeats: overtaken, malformed, or without room.
   int64_t ignored() const ABSL_LOCKS_EXCLUDED(mu_);

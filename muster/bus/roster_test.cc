@@ -59,6 +59,25 @@ TEST_F(RosterTest, AnInstanceThatIsHeardAgainIsThereAgain) {
   EXPECT_THAT(Names(roster_.List()), ElementsAre("p"));
 }
 
+TEST_F(RosterTest, NamesThoseThatAreSilentAndWhenTheNextWillBe) {
+  OnHeartbeat("first", 1);
+  clock_.Advance(absl::Seconds(1));
+  OnHeartbeat("second", 1);
+  Silence silence = roster_.SilentFor(absl::Seconds(3));
+  EXPECT_THAT(silence.instances, IsEmpty());
+  EXPECT_EQ(silence.next, absl::Seconds(2));
+  clock_.Advance(silence.next);
+  silence = roster_.SilentFor(absl::Seconds(3));
+  ASSERT_EQ(silence.instances.size(), 1u);
+  EXPECT_EQ(silence.instances.front().name, "first");
+  EXPECT_EQ(silence.instances.front().lasts, absl::Seconds(3));
+  EXPECT_EQ(silence.next, absl::Seconds(1));
+  clock_.Advance(kForgetAfter);
+  silence = roster_.SilentFor(absl::Seconds(3));
+  EXPECT_THAT(silence.instances, IsEmpty()) << "they are forgotten";
+  EXPECT_EQ(silence.next, absl::InfiniteDuration());
+}
+
 TEST_F(RosterTest, BelievesAnInstanceThatSaysThatItLeaves) {
   v1::Heartbeat last = Heartbeat(v1::ROLE_PROCESSOR, "p", 2);
   last.set_leaving(true);
