@@ -150,6 +150,7 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(absl
   options.settings.replicas = options_.replicas;
   options.settings.lease = options_.lease;
   options.ack_survives = options_.ack_survives;
+  options.holder = options_.holder;
   options.clock = clock;
   MUSTER_ASSIGN_OR_RETURN(options.prompt, ConnectPrompt(url));
   return queue::jetstream::OpenJetStreamQueues(connection, options);

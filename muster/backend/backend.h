@@ -79,6 +79,8 @@ struct NatsOptions {
   nats::ConnectionOptions connection = {};
   std::string bucket = "muster";  // of records, and of blobs
   int replicas = 1;               // of what is stored
+  // The name of this process among those that hold messages (queue::jetstream::Options::holder).
+  std::string holder = "";
   // How long a message is leased; with this engine the same for all messages.
   absl::Duration lease = absl::Seconds(30);
   // The durability of acknowledgements that the operator of the server states.

@@ -8,6 +8,11 @@ namespace muster::queue {
 
 std::string QueueId::ToString() const { return absl::StrCat(account, "/", name); }
 
+absl::StatusOr<std::vector<Released>> QueueStore::ReleaseHeldBy(const std::string&,
+                                                                absl::Duration) {
+  return std::vector<Released>();
+}
+
 std::optional<absl::Duration> VisibilityOf(const Metadata& metadata) {
   const auto found = metadata.find(kVisibilityName);
   absl::Duration visibility;

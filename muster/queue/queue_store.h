@@ -179,6 +179,12 @@ struct QueueExtent {
   uint64_t next = 0;
 };
 
+// What a dead holder held in one queue, and others got back.
+struct Released {
+  QueueId queue;
+  int64_t messages = 0;  // at most: the holder may have settled some of them
+};
+
 struct QueueInfo {
   QueueId id;
   Metadata metadata;
@@ -217,6 +223,8 @@ struct Traits {
   // attempt. If the holder dies, each of these messages becomes a suspect and none is charged,
   // because it is unknown which of their handlers had started.
   bool begins_together = false;
+  // Others can give back at once what a dead holder held (ReleaseHeldBy).
+  bool releases_holders = false;
   int max_receive = 32;
   size_t max_body_bytes = size_t{1} << 20;  // of a message
 };
@@ -296,6 +304,15 @@ class QueueStore {
 
   // Takes every put into account that has returned before the call.
   virtual absl::StatusOr<QueueExtent> Extent(const QueueId& queue) = 0;
+
+  // Gives back at once, in all queues, what the process `holder` holds, if it is dead; without
+  // that its messages come again when their leases lapse. `silence`: since its last sign of life.
+  // No attempt is charged that had not begun. When several callers ask, one of them gives back.
+  // Messages may be left out: their leases lapse as usual. Should the holder live nevertheless, cut
+  // off from the engine, the engine refuses its receipts when it is back. FailedPrecondition: it
+  // lives, or may live; ask again later. Does nothing unless traits().releases_holders.
+  virtual absl::StatusOr<std::vector<Released>> ReleaseHeldBy(const std::string& holder,
+                                                              absl::Duration silence);
 };
 
 // The lease duration of a queue, as its metadata sets it. Engines without per_receive_visibility

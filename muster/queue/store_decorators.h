@@ -68,6 +68,11 @@ class InterceptedStore : public QueueStore {
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
   absl::StatusOr<QueueStats> Stats(const QueueId& queue) override;
   absl::StatusOr<QueueExtent> Extent(const QueueId& queue) override;
+  // Not a call of one queue: it is neither counted nor throttled.
+  absl::StatusOr<std::vector<Released>> ReleaseHeldBy(const std::string& holder,
+                                                      absl::Duration silence) override {
+    return behind_->ReleaseHeldBy(holder, silence);
+  }
 
  protected:
   // If Before returns an error, the caller gets that error and the call is not made. For

@@ -35,6 +35,7 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock)
     : options_(std::move(options)), role_(role), clock_(clock) {
   backend::NatsOptions nats = options_.nats;
   nats.connection.name = options_.instance;
+  nats.holder = options_.instance;
   nats.connection.on_change = [this](bool connected) { OnConnection(connected); };
   nats.connection.on_refused = [this] {
     OnFail(

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/queue/jetstream/attempt_log.h"
 #include "muster/queue/jetstream/dead_letter_store.h"
+#include "muster/queue/jetstream/held_log.h"
 #include "muster/queue/jetstream/queue_registry.h"
 #include "muster/queue/jetstream/stream_queue.h"
 #include "muster/queue/limits.h"
@@ -38,6 +40,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
     traits_.ack_survives = options.ack_survives;
     traits_.dedup = true;
     traits_.begins_together = true;
+    traits_.releases_holders = held_log_.is_on();
     traits_.max_body_bytes = static_cast<size_t>(
         std::min<int64_t>(queue::kMaxBodyBytes, connection->max_payload() - kMaxEnvelopeBytes));
   }
@@ -49,7 +52,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
           absl::StrCat("the NATS server takes messages of ", jetstream_.connection()->max_payload(),
                        " bytes only (max_payload); muster needs ", kMinPayloadBytes));
     }
-    return attempt_log_.Open();
+    MUSTER_RETURN_IF_ERROR(attempt_log_.Open());
+    return held_log_.Open();
   }
 
   const queue::Traits& traits() const override { return traits_; }
@@ -91,6 +95,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
   absl::StatusOr<queue::QueueStats> Stats(const QueueId& queue) override;
   absl::StatusOr<queue::QueueExtent> Extent(const QueueId& queue) override;
+  absl::StatusOr<std::vector<queue::Released>> ReleaseHeldBy(const std::string& holder,
+                                                             absl::Duration silence) override;
 
  private:
   absl::Status CheckBodies(absl::Span<const queue::NewMessage> messages) const;
@@ -110,9 +116,10 @@ class JetStreamQueueStore final : public queue::QueueStore {
   nats::JetStream jetstream_;
   nats::JetStream prompt_;
   AttemptLog attempt_log_{&prompt_, options_.settings};
+  HeldLog held_log_{&prompt_, options_.holder, options_.settings, options_.clock};
   DeadLetterStore poison_{&jetstream_};
-  QueueRegistry queues_{JetStreamClients{&jetstream_, &prompt_}, &attempt_log_, &poison_,
-                        &options_};
+  QueueRegistry queues_{JetStreamClients{&jetstream_, &prompt_}, Notes{&attempt_log_, &held_log_},
+                        &poison_, &options_};
 };
 
 absl::Status JetStreamQueueStore::CheckBodies(absl::Span<const queue::NewMessage> messages) const {
@@ -204,6 +211,22 @@ absl::StatusOr<queue::QueueStats> JetStreamQueueStore::Stats(const QueueId& queu
 
 absl::StatusOr<queue::QueueExtent> JetStreamQueueStore::Extent(const QueueId& queue) {
   return On(queue, [&](StreamQueue& on) { return on.Extent(); });
+}
+
+// What is taken from the log and not given back comes again when its lease lapses.
+absl::StatusOr<std::vector<queue::Released>> JetStreamQueueStore::ReleaseHeldBy(
+    const std::string& holder, absl::Duration silence) {
+  MUSTER_ASSIGN_OR_RETURN(const HeldLog::Held held, held_log_.TakeFrom(holder));
+  std::vector<queue::Released> released;
+  for (const auto& [name, deliveries] : held) {
+    const QueueId queue{name.first, name.second};
+    const absl::StatusOr<int64_t> messages =
+        On(queue, [&](StreamQueue& on) { return on.GiveBackOf(deliveries, silence); });
+    base::LogUnlessOk(base::kWarning, "what a dead instance held waits for its lease",
+                      messages.status(), {{"instance", holder}, {"queue", queue.ToString()}});
+    if (messages.value_or(0) > 0) released.push_back({queue, *messages});
+  }
+  return released;
 }
 
 }  // namespace

@@ -43,6 +43,10 @@ struct Options {
   // A call without an answer within this time returns Unavailable.
   absl::Duration timeout = absl::Seconds(5);
   base::Clock* clock = base::RealClock();  // not owned
+  // The name of this process among the holders of messages: others who give back what it held when
+  // it is dead (ReleaseHeldBy) know it by this name. No other process has or had it. Empty: nobody
+  // does that, and its messages come again when their leases lapse.
+  std::string holder;
   // A prompt connection to the same server, for calls that workers wait for; not owned, outlives
   // the store. nullptr: everything uses the one connection, and each note of an attempt is awaited.
   nats::Connection* prompt = nullptr;

@@ -63,7 +63,7 @@ absl::StatusOr<std::shared_ptr<StreamQueue>> QueueRegistry::Find(const QueueId& 
   base::MutexLock lock(&mu_);
   std::shared_ptr<StreamQueue>& made = queues_[queue];
   if (made == nullptr) {
-    made = std::make_shared<StreamQueue>(queue, clients_, attempt_log_, poison_, options_,
+    made = std::make_shared<StreamQueue>(queue, clients_, notes_, poison_, options_,
                                          consumer->ack_wait);
   }
   return made;
@@ -194,7 +194,7 @@ absl::Status QueueRegistry::Delete(const QueueId& queue) {
   const absl::Status messages = jetstream_->DeleteStream(StreamOf(queue));
   if (!messages.ok() && !absl::IsNotFound(messages)) return messages;
   Forget(queue);
-  MUSTER_RETURN_IF_ERROR(attempt_log_->Forget(queue));
+  MUSTER_RETURN_IF_ERROR(notes_.attempts->Forget(queue));
   const absl::Status aside = jetstream_->DeleteStream(AsideStreamOf(queue));
   if (absl::IsNotFound(messages) && absl::IsNotFound(aside)) return NoQueue(queue);
   return absl::IsNotFound(aside) ? absl::OkStatus() : aside;

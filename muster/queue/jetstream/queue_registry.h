@@ -29,11 +29,11 @@ absl::Status NoQueue(const queue::QueueId& queue);
 class QueueRegistry {
  public:
   // No pointer is owned; all must outlive the registry.
-  QueueRegistry(JetStreamClients clients, AttemptLog* notes, DeadLetterStore* poison,
+  QueueRegistry(JetStreamClients clients, Notes notes, DeadLetterStore* poison,
                 const Options* options)
       : clients_(clients),
         jetstream_(clients.bulk),
-        attempt_log_(notes),
+        notes_(notes),
         poison_(poison),
         options_(options) {}
 
@@ -93,9 +93,9 @@ class QueueRegistry {
 
   const JetStreamClients clients_;
   nats::JetStream* const jetstream_;  // not owned
-  AttemptLog* const attempt_log_;     // not owned
-  DeadLetterStore* const poison_;     // not owned
-  const Options* const options_;      // not owned
+  const Notes notes_;
+  DeadLetterStore* const poison_;  // not owned
+  const Options* const options_;   // not owned
 
   base::Mutex mu_;
   // The queues that this process has used.

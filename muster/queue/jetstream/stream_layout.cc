@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
+#include "muster/nats/names.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::queue::jetstream {
@@ -85,6 +86,33 @@ std::string AttemptSubjectsOf(const queue::QueueId& queue) {
   return absl::StrCat(Dotted("attempts", queue), ".*");
 }
 
+std::string AliveSubjectOf(absl::string_view holder) {
+  return absl::StrCat("muster.alive.", nats::SubjectToken(holder));
+}
+
+std::string HeldSubjectsOf(absl::string_view holder) {
+  return absl::StrCat("muster.held.", nats::SubjectToken(holder), ".>");
+}
+
+std::string HeldSubjectOf(absl::string_view holder, const queue::QueueId& queue, int slot) {
+  return absl::StrCat("muster.held.", nats::SubjectToken(holder), ".", queue.account, ".",
+                      queue.name, ".", slot);
+}
+
+std::string HeldNotesOf(absl::string_view holder) {
+  return absl::StrCat("muster.held.", nats::SubjectToken(holder), ".*.*.*");
+}
+
+std::string GivenBackSubjectOf(absl::string_view holder) {
+  return absl::StrCat("muster.held.", nats::SubjectToken(holder), ".given-back");
+}
+
+std::optional<queue::QueueId> QueueOfHeld(absl::string_view subject) {
+  const std::vector<std::string> tokens = absl::StrSplit(subject, '.');
+  if (tokens.size() != 6) return std::nullopt;
+  return queue::QueueId{tokens[3], tokens[4]};
+}
+
 std::string IncarnationOf(const nats::StreamState& stream) {
   return absl::StrCat(absl::Hex(absl::ToUnixNanos(stream.created)));
 }
@@ -131,6 +159,10 @@ constexpr int64_t kMaxWaiting = 512;
 constexpr int kMaxRecordsOfPage = 8;
 constexpr int64_t kMaxAttemptsBytes = int64_t{64} << 20;
 constexpr absl::Duration kMaxAttemptsAge = absl::Hours(24 * 7);
+
+// Room for the notes of some thousand pages, and for the longest lease that a host takes.
+constexpr int64_t kMaxHeldBytes = int64_t{16} << 20;
+constexpr absl::Duration kMaxHeldAge = absl::Hours(24);
 
 int64_t Nanoseconds(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration); }
 
@@ -188,6 +220,20 @@ json AttemptsStreamSettings(const Settings& settings) {
       {"max_age", Nanoseconds(kMaxAttemptsAge)},
       {"max_bytes", kMaxAttemptsBytes},
       {"max_msgs_per_subject", kMaxRecordsOfPage},
+  };
+}
+
+json HeldStreamSettings(const Settings& settings) {
+  return {
+      {"name", kHeldStream},
+      {"subjects", {"muster.held.>"}},
+      {"storage", "memory"},
+      {"num_replicas", settings.replicas},
+      {"retention", "limits"},
+      {"discard", "old"},
+      {"max_age", Nanoseconds(kMaxHeldAge)},
+      {"max_bytes", kMaxHeldBytes},
+      {"max_msgs_per_subject", 1},
   };
 }
 

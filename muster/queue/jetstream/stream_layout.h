@@ -10,6 +10,8 @@
 //          subjects muster.poison.acme.work.<sequence>-<time>
 //   stream MUSTER-ATTEMPTS          of all queues
 //          subjects muster.attempts.acme.work.<slot> and ….p<page>
+//   stream MUSTER-HELD              of all holders (held_log.h)
+//          subjects muster.held.<holder>.acme.work.<slot> and muster.held.<holder>.given-back
 //
 // <time> is when the stream took the message, in nanoseconds, hexadecimal: the aside stream and the
 // attempts may outlive the stream of the messages, and a stream that is made anew gives the
@@ -35,6 +37,7 @@ namespace muster::queue::jetstream {
 
 inline constexpr char kConsumer[] = "workers";
 inline constexpr char kAttemptsStream[] = "MUSTER-ATTEMPTS";
+inline constexpr char kHeldStream[] = "MUSTER-HELD";
 
 // Size of a page of neighbouring messages: their attempts are noted together if they begin
 // together.
@@ -64,6 +67,15 @@ std::string AttemptSubjectOf(const queue::QueueId& queue, uint64_t sequence);
 std::string AttemptPageSubjectOf(const queue::QueueId& queue, uint64_t sequence);
 std::string AttemptSubjectsOf(const queue::QueueId& queue);  // all of them
 
+// The subjects of a process that holds messages. The name of the holder is written as a token.
+std::string AliveSubjectOf(absl::string_view holder);
+std::string HeldSubjectOf(absl::string_view holder, const queue::QueueId& queue, int slot);
+std::string HeldNotesOf(absl::string_view holder);         // all of these
+std::string GivenBackSubjectOf(absl::string_view holder);  // the mark that others set
+std::string HeldSubjectsOf(absl::string_view holder);      // notes and mark
+// nullopt: `subject` is none of a note.
+std::optional<queue::QueueId> QueueOfHeld(absl::string_view subject);
+
 // Names one life of a stream: of two streams made one after the other under one name, each has its
 // own. The server keeps it over restarts.
 std::string IncarnationOf(const nats::StreamState& stream);
@@ -90,6 +102,7 @@ nlohmann::json StreamSettings(const queue::QueueId& queue, const Settings& setti
 nlohmann::json ConsumerSettings(absl::Duration lease);
 nlohmann::json AsideStreamSettings(const queue::QueueId& queue, const Settings& settings);
 nlohmann::json AttemptsStreamSettings(const Settings& settings);
+nlohmann::json HeldStreamSettings(const Settings& settings);
 
 // A receipt of this engine holds the subject on which the server expects the acknowledgement.
 

@@ -21,6 +21,10 @@ TEST(NamesTest, NameStreamsAndSubjectsAfterTheQueue) {
   EXPECT_EQ(AttemptSubjectOf(kQueue, 65536 + 5), "muster.attempts.acme.retail-in-0.5");
   EXPECT_EQ(AttemptPageSubjectOf(kQueue, 31), "muster.attempts.acme.retail-in-0.p0");
   EXPECT_EQ(AttemptPageSubjectOf(kQueue, 65536 + 32), "muster.attempts.acme.retail-in-0.p1");
+  EXPECT_EQ(AliveSubjectOf("host.1"), "muster.alive.host=2E1");
+  EXPECT_EQ(HeldSubjectOf("host.1", kQueue, 3), "muster.held.host=2E1.acme.retail-in-0.3");
+  EXPECT_EQ(QueueOfHeld("muster.held.host=2E1.acme.retail-in-0.3"), kQueue);
+  EXPECT_EQ(QueueOfHeld(GivenBackSubjectOf("host.1")), std::nullopt);
 }
 
 TEST(NamesTest, TellTheKeyOfAPoisonMessage) {

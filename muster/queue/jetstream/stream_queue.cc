@@ -121,6 +121,11 @@ absl::Status OnlyDelete(const queue::QueueId& queue) {
       "queue '", queue.ToString(), "': the receipt of a put only deletes, with this engine"));
 }
 
+// Whether the holder gives the message back.
+bool LetsGo(const queue::UpdateRequest& request) {
+  return request.attempt_ended || request.visibility == absl::ZeroDuration();
+}
+
 // Tells the server to deliver the message again, at once ("-NAK") or after `delay`.
 std::string GiveBack(absl::Duration delay) {
   if (delay <= absl::ZeroDuration()) return "-NAK";
@@ -163,8 +168,9 @@ absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
   return results;
 }
 
-std::vector<absl::StatusOr<int>> StreamQueue::BeginAttempt(
+absl::StatusOr<std::vector<absl::StatusOr<int>>> StreamQueue::BeginAttempt(
     absl::Span<const queue::Receipt> receipts) {
+  MUSTER_RETURN_IF_ERROR(held_log_->RefreshTerm().status());
   std::vector<absl::StatusOr<int>> results;
   results.reserve(receipts.size());
   std::vector<AttemptRecord> together;
@@ -195,7 +201,7 @@ absl::StatusOr<AttemptRecord> StreamQueue::Charge(const queue::Receipt& receipt)
   MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, receipt));
   const Delivery& delivery = read.delivery;
   std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
-  if (read.of_put || !lease.has_value() || lease->ends <= Now()) return NotHeld(id_);
+  if (read.of_put || !lease.has_value() || HasLapsed(delivery)) return NotHeld(id_);
   ++lease->attempts;
   lease->began = true;
   leases_.Put(delivery.sequence, *lease);
@@ -232,7 +238,7 @@ absl::StatusOr<Lease> StreamQueue::LeaseOf(const Delivery& delivery) {
 
 bool StreamQueue::HasLapsed(const Delivery& delivery) const {
   const std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
-  return lease.has_value() && lease->ends <= Now();
+  return lease.has_value() && (lease->ends <= Now() || WasGivenBack(*lease));
 }
 
 absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
@@ -260,20 +266,24 @@ absl::StatusOr<StreamQueue::AckRequest> StreamQueue::AckRequestFor(
   if (request.attempt_ended) {
     MUSTER_RETURN_IF_ERROR(EndAttempt(read.delivery, request.refund_attempt));
   }
-  const bool lets_go = request.attempt_ended || request.visibility == absl::ZeroDuration();
   return AckRequest{place, read.delivery.ack_subject,
-                    lets_go ? GiveBack(request.visibility) : "+WPI"};
+                    LetsGo(request) ? GiveBack(request.visibility) : "+WPI"};
 }
 
 absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Update(
     absl::Span<const queue::UpdateRequest> requests) {
+  MUSTER_RETURN_IF_ERROR(held_log_->RefreshTerm().status());
   std::vector<absl::Status> said(requests.size());
   std::vector<AckRequest> acks;
+  std::vector<Delivery> given_back;
   for (size_t i = 0; i < requests.size(); ++i) {
     absl::StatusOr<AckRequest> ack = AckRequestFor(requests[i], i);
     said[i] = ack.status();
-    if (ack.ok()) acks.push_back(*std::move(ack));
+    if (!ack.ok()) continue;
+    acks.push_back(*std::move(ack));
+    if (LetsGo(requests[i])) given_back.push_back(ParseReceipt(id_, requests[i].receipt)->delivery);
   }
+  held_.GivingBack(given_back);
   const absl::Duration ends = Now() + lease();
   const absl::Time now = options_->clock->Now();
   MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
@@ -284,8 +294,7 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
       continue;
     }
     const Delivery delivery = ParseReceipt(id_, requests[i].receipt)->delivery;
-    const bool lets_go =
-        requests[i].attempt_ended || requests[i].visibility == absl::ZeroDuration();
+    const bool lets_go = LetsGo(requests[i]);
     if (lets_go) {
       leases_.End(delivery.sequence, delivery.deliveries);
     } else if (auto lease = leases_.Find(delivery.sequence, delivery.deliveries)) {
@@ -300,6 +309,7 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
 
 absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
     absl::Span<const queue::Receipt> receipts) {
+  MUSTER_RETURN_IF_ERROR(held_log_->RefreshTerm().status());
   std::vector<absl::Status> results(receipts.size());
   std::vector<AckRequest> acks;
   std::vector<Delivery> deliveries;
@@ -311,6 +321,12 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
       results[i] = jetstream_->DeleteMessage(StreamOf(id_), read->delivery.sequence);
       continue;
     }
+    const std::optional<Lease> lease =
+        leases_.Find(read->delivery.sequence, read->delivery.deliveries);
+    if (lease.has_value() && WasGivenBack(*lease)) {
+      results[i] = NotHeld(id_);
+      continue;
+    }
     acks.push_back({i, read->delivery.ack_subject, "+ACK"});
     deliveries.push_back(std::move(read->delivery));
   }
@@ -318,6 +334,7 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
   for (size_t i = 0; i < acks.size(); ++i) {
     if (!results[acks[i].place].ok()) continue;
     leases_.End(deliveries[i].sequence, deliveries[i].deliveries);
+    held_.Settled(deliveries[i]);
   }
   return results;
 }
@@ -325,6 +342,7 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
 absl::Status StreamQueue::Clear() {
   MUSTER_RETURN_IF_ERROR(jetstream_->Purge(StreamOf(id_)).status());
   leases_.EndAll();
+  held_.Clear();
   return absl::OkStatus();
 }
 
@@ -342,11 +360,13 @@ absl::Status StreamQueue::DeadLetterOne(const queue::DeadLetterRequest& request,
   ack->ack_subject = read.delivery.ack_subject;
   ack->text = "+TERM";
   leases_.End(read.delivery.sequence, read.delivery.deliveries);
+  held_.Settled(read.delivery);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<absl::Status>> StreamQueue::DeadLetter(
     absl::Span<const queue::DeadLetterRequest> requests) {
+  MUSTER_RETURN_IF_ERROR(held_log_->RefreshTerm().status());
   std::vector<absl::Status> results(requests.size());
   std::vector<AckRequest> acks;
   for (size_t i = 0; i < requests.size(); ++i) {

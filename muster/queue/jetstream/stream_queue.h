@@ -19,6 +19,7 @@
 #include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/attempt_log.h"
 #include "muster/queue/jetstream/dead_letter_store.h"
+#include "muster/queue/jetstream/held_log.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
@@ -31,6 +32,7 @@ struct Lease {
   int attempts = 0;     // charged so far
   bool interrupted = false;
   bool began = false;  // an attempt was charged under this lease
+  int64_t term = 0;    // HeldLog::term() when it was received; lost in a later one
 };
 
 // LeaseTable: the leases of one queue that this process holds, by the sequence of the message. The
@@ -98,25 +100,34 @@ struct JetStreamClients {
   nats::JetStream* prompt;  // for calls that a worker waits for
 };
 
+// What is noted about messages beside their stream; not owned.
+struct Notes {
+  AttemptLog* attempts;
+  HeldLog* held;
+};
+
 // The verbs follow queue_store.h; their arguments are already validated. Thread-safe.
 class StreamQueue {
  public:
   // No pointer is owned; all must outlive the queue. `lease`: the lease duration of the consumer.
-  StreamQueue(queue::QueueId id, JetStreamClients clients, AttemptLog* notes,
-              DeadLetterStore* poison, const Options* options, absl::Duration lease)
+  StreamQueue(queue::QueueId id, JetStreamClients clients, Notes notes, DeadLetterStore* poison,
+              const Options* options, absl::Duration lease)
       : id_(std::move(id)),
         jetstream_(clients.bulk),
         prompt_(clients.prompt),
-        attempt_log_(notes),
+        attempt_log_(notes.attempts),
+        held_log_(notes.held),
         poison_(poison),
         options_(options),
         stats_reader_(id_, jetstream_, options_->clock),
-        lease_ns_(absl::ToInt64Nanoseconds(lease)) {}
+        lease_ns_(absl::ToInt64Nanoseconds(lease)),
+        held_(id_, held_log_) {}
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
   absl::StatusOr<std::vector<queue::Message>> Receive(int max_messages);
   absl::StatusOr<std::vector<queue::Message>> Peek(int max_messages);
-  std::vector<absl::StatusOr<int>> BeginAttempt(absl::Span<const queue::Receipt> receipts);
+  absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
+      absl::Span<const queue::Receipt> receipts);
   absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> Update(
       absl::Span<const queue::UpdateRequest> requests);
   absl::StatusOr<std::vector<absl::Status>> Delete(absl::Span<const queue::Receipt> receipts);
@@ -125,6 +136,11 @@ class StreamQueue {
       absl::Span<const queue::DeadLetterRequest> requests);
   absl::StatusOr<queue::QueueStats> Stats();
   absl::StatusOr<queue::QueueExtent> Extent();
+
+  // Gives back what a dead process held, and returns how many messages that were at most. It leaves
+  // those alone that are settled, were given back in order, or are with another holder by now; and
+  // all if the holder was silent for so long that the first of its leases may have lapsed.
+  absl::StatusOr<int64_t> GiveBackOf(absl::Span<const Delivery> held, absl::Duration silence);
 
   // Notes the lease duration that the consumer has now. It applies to held leases, too.
   void FollowLease(absl::Duration lease);
@@ -144,9 +160,9 @@ class StreamQueue {
   // Fetches up to `max_messages` deliveries. When there are none it waits for `patience`.
   absl::StatusOr<std::vector<nats::Incoming>> Pull(int max_messages, absl::Duration patience);
   // Fills in the attempts of messages that were delivered before, from their records in the attempt
-  // log.
+  // log, and puts a lease like `as` of each into the table.
   absl::Status Recall(absl::Span<queue::Message> messages, absl::Span<const Delivery> deliveries,
-                      absl::Duration ends);
+                      const Lease& as);
 
   // Charges an attempt in this process. The caller must write the record.
   absl::StatusOr<AttemptRecord> Charge(const queue::Receipt& receipt);
@@ -158,6 +174,8 @@ class StreamQueue {
   // Whether this process knows that another holder may have the message by now. The server would
   // take the acknowledgement of a late holder for that of the new one.
   bool HasLapsed(const Delivery& delivery) const;
+  // Whether others gave the message back, when this process seemed dead.
+  bool WasGivenBack(const Lease& lease) const { return lease.term != held_log_->term(); }
   absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, AckRequest* ack);
   // Reads the state of the consumer and follows its lease duration.
   absl::StatusOr<nats::ConsumerState> RefreshConsumer();
@@ -168,11 +186,13 @@ class StreamQueue {
   nats::JetStream* const jetstream_;  // not owned
   nats::JetStream* const prompt_;     // not owned
   AttemptLog* const attempt_log_;     // not owned
+  HeldLog* const held_log_;           // not owned
   DeadLetterStore* const poison_;     // not owned
   const Options* const options_;      // not owned
   QueueStatsReader stats_reader_;
   std::atomic<int64_t> lease_ns_;
   LeaseTable leases_;
+  HeldMessages held_;
 };
 
 }  // namespace muster::queue::jetstream

@@ -1,5 +1,6 @@
-// Receive and Peek of StreamQueue.
+// Receive, Peek and GiveBackOf of StreamQueue.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,7 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_messages) {
   // Read before the pull: a lease must not seem to last longer here than at the server.
   const absl::Duration ends = Now() + lease();
+  MUSTER_ASSIGN_OR_RETURN(const int64_t term, held_log_->RefreshTerm());
   const absl::Time lapses = options_->clock->Now() + lease();
   leases_.Sweep(Now() - kForgetAfter);
   MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled,
@@ -82,20 +84,23 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
     message.receipt = ReceiptOf(id_, delivery);
     deliveries.push_back(std::move(delivery));
   }
-  const absl::Status recalled = Recall(absl::MakeSpan(messages), deliveries, ends);
+  held_.Add(deliveries);
+  const absl::Status recalled =
+      Recall(absl::MakeSpan(messages), deliveries, {.ends = ends, .term = term});
   if (recalled.ok()) return messages;
   // The caller does not get these messages, so return them to the server; best effort.
   std::vector<AckRequest> acks;
   for (const Delivery& delivery : deliveries) {
     acks.push_back({acks.size(), delivery.ack_subject, kAtOnceAgain});
   }
+  held_.GivingBack(deliveries);
   std::vector<absl::Status> said(acks.size());
   SendAcks(acks, &said).IgnoreError();
   return recalled;
 }
 
 absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
-                                 absl::Span<const Delivery> deliveries, absl::Duration ends) {
+                                 absl::Span<const Delivery> deliveries, const Lease& as) {
   std::vector<MessageKey> again;
   for (const Delivery& delivery : deliveries) {
     if (delivery.deliveries > 1) again.push_back(delivery.key());
@@ -106,7 +111,8 @@ absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
                again.size());
   size_t next = 0;
   for (size_t i = 0; i < deliveries.size(); ++i) {
-    Lease lease{.deliveries = deliveries[i].deliveries, .ends = ends};
+    Lease lease = as;
+    lease.deliveries = deliveries[i].deliveries;
     if (lease.deliveries > 1) {
       if (const std::optional<AttemptRecord>& record = records[next++]; record.has_value()) {
         lease.attempts = record->attempts;
@@ -118,6 +124,34 @@ absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
     leases_.Put(deliveries[i].sequence, lease);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> StreamQueue::GiveBackOf(absl::Span<const Delivery> held,
+                                                absl::Duration silence) {
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
+  // A listener renews its leases every third of their duration.
+  if (silence > consumer.ack_wait * 2 / 3) return 0;
+  std::vector<Delivery> open;
+  std::vector<MessageKey> keys;
+  for (const Delivery& delivery : held) {
+    if (delivery.sequence <= consumer.settled_sequence) continue;
+    open.push_back(delivery);
+    keys.push_back(delivery.key());
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto records, attempt_log_->Find(id_, keys));
+  std::vector<AckRequest> acks;
+  for (size_t i = 0; i < open.size(); ++i) {
+    const std::optional<AttemptRecord>& record = records[i];
+    if (record.has_value() && (record->ended ? record->deliveries >= open[i].deliveries
+                                             : record->deliveries > open[i].deliveries)) {
+      continue;
+    }
+    acks.push_back({acks.size(), open[i].ack_subject, kAtOnceAgain});
+  }
+  // The server ignores what is said of a message that is settled or waits to be delivered again.
+  std::vector<absl::Status> said(acks.size());
+  MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
+  return std::count_if(said.begin(), said.end(), [](const absl::Status& ack) { return ack.ok(); });
 }
 
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Peek(int max_messages) {
