@@ -29,6 +29,11 @@ absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
   };
   MUSTER_ASSIGN_OR_RETURN(joined->subscription_, bus->Subscribe(on_heartbeat));
   joined->sender_->Start();
+  if (stores.queues != nullptr && stores.queues->traits().releases_holders) {
+    joined->watch_ =
+        std::make_unique<HolderWatch>(instance, roster, stores.queues, stores.bus, clock);
+    joined->watch_->Start();
+  }
   return joined;
 }
 

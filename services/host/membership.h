@@ -11,6 +11,7 @@
 #include "muster/bus/heartbeat_sender.h"
 #include "muster/bus/roster.h"
 #include "muster/v1/heartbeat.pb.h"
+#include "services/host/holder_watch.h"
 #include "services/host/mesh_service.h"
 #include "services/host/role.h"
 
@@ -20,8 +21,9 @@ namespace muster::host {
 class Membership {
  public:
   // Receives heartbeats of other instances from now on, and sends heartbeats as `instance`; sends
-  // the next one soon when a new instance appears. `complete` as in HeartbeatSender; may be empty.
-  // The heartbeat bus of `stores` and `clock` are not owned and outlive the membership.
+  // the next one soon when a new instance appears. What silent instances held is given back where
+  // `stores` have queues (HolderWatch). `complete` as in HeartbeatSender; may be empty. Queues and
+  // buses of `stores` and `clock` are not owned and outlive the membership.
   static absl::StatusOr<std::unique_ptr<Membership>> Join(
       v1::Role role, const std::string& instance, const Stores& stores, base::Clock* clock,
       bus::HeartbeatSender::Complete complete = nullptr);
@@ -46,6 +48,7 @@ class Membership {
   MeshService service_;
   std::unique_ptr<bus::HeartbeatSender> sender_;
   std::unique_ptr<bus::HeartbeatBus::Subscription> subscription_;
+  std::unique_ptr<HolderWatch> watch_;
 };
 
 }  // namespace muster::host

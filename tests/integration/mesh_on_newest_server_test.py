@@ -27,6 +27,10 @@ class KillTest(OnNewestServer, mesh_test.KillTest):
     pass
 
 
+class LongLeaseTest(OnNewestServer, mesh_test.LongLeaseTest):
+    pass
+
+
 class CancelTest(OnNewestServer, mesh_test.CancelTest):
     pass
 

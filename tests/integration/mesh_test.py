@@ -17,7 +17,7 @@ import unittest
 
 import harness
 from harness import retail_input
-from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log, free_address
+from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log, Mesh, free_address
 from mesh_case import FREE_ITEMS, ROWS, ROWS_PER_ITEM, FaultTest, MeshTest
 
 # A client that follows a batch learns within this time why it waits: an initiator checks the queues
@@ -224,6 +224,28 @@ class KillTest(FaultTest):
         for program in self.mesh.programs:
             program.await_ready()
         self.assert_ends_exactly_once()
+
+
+class LongLeaseMesh(Mesh):
+    """Leases that outlast any wait of a test."""
+
+    LEASE_SECONDS = 3600
+
+
+class LongLeaseTest(FaultTest):
+    def make_mesh(self):
+        return LongLeaseMesh(self.folder, self.nats_server, self.nats_servers)
+
+    def apply_billing(self, *program, **how):
+        super().apply_billing(*program, visibility="1h", **how)
+
+    def test_what_a_killed_processor_had_in_hand_goes_to_another_before_its_lease_ends(self):
+        self.await_busy(2)
+        self.mesh.processors[0].kill()
+        self.assert_ends_exactly_once()
+        said = [line for program in self.mesh.programs for line in program.log.lines
+                if "what a dead instance held is given back" in line]
+        self.assertTrue(said)
 
 
 class CancelTest(FaultTest):

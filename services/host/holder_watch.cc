@@ -1,0 +1,74 @@
+#include "services/host/holder_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "muster/base/log.h"
+
+namespace muster::host {
+
+HolderWatch::HolderWatch(std::string self, bus::Roster* roster, queue::QueueStore* queues,
+                         bus::TriggerBus* bus, base::Clock* clock)
+    : self_(std::move(self)), roster_(roster), queues_(queues), bus_(bus), clock_(clock) {}
+
+HolderWatch::~HolderWatch() {
+  {
+    base::MutexLock lock(&mu_);
+    stopping_ = true;
+    stopped_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void HolderWatch::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void HolderWatch::Run() {
+  while (true) {
+    const absl::Duration next = clock_->Monotonic() + Look();
+    base::MutexLock lock(&mu_);
+    while (!stopping_ && !clock_->WaitUntil(&stopped_, &mu_, next)) {
+    }
+    if (stopping_) return;
+  }
+}
+
+absl::Duration HolderWatch::Look() {
+  const bus::Silence silence = roster_->SilentFor(kSilentHolder);
+  // An instance that joins meanwhile is silent no sooner than this.
+  absl::Duration next = std::min(silence.next, kSilentHolder);
+  std::map<std::string, absl::Duration> asks_at;
+  for (const bus::Silence::Instance& silent : silence.instances) {
+    if (silent.name == self_) continue;
+    const auto asked = asks_at_.find(silent.name);
+    absl::Duration at = asked == asks_at_.end() ? -absl::InfiniteDuration() : asked->second;
+    if (clock_->Monotonic() >= at) {
+      at = Release(silent) ? absl::InfiniteDuration() : clock_->Monotonic() + kAskAgain;
+    }
+    asks_at[silent.name] = at;
+    next = std::min(next, at - clock_->Monotonic());
+  }
+  asks_at_ = std::move(asks_at);
+  return std::max(next, absl::ZeroDuration());
+}
+
+bool HolderWatch::Release(const bus::Silence::Instance& silent) {
+  const auto released = queues_->ReleaseHeldBy(silent.name, silent.lasts);
+  if (!released.ok()) return false;  // it may live, or the store does not answer
+  for (const queue::Released& of : *released) {
+    base::Log(base::kWarning, "what a dead instance held is given back",
+              {{"instance", silent.name},
+               {"queue", of.queue.ToString()},
+               {"messages", of.messages},
+               {"silent_for", absl::FormatDuration(silent.lasts)}});
+    base::LogUnlessOk(
+        base::kWarning, "those who could work on it learn it late",
+        bus_->Publish({self_, bus::CloudQueueWorkDetectedTriggerEvent{of.queue.account,
+                                                                      of.queue.name, of.messages}}),
+        {{"queue", of.queue.ToString()}});
+  }
+  return true;
+}
+
+}  // namespace muster::host

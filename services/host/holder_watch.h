@@ -1,0 +1,64 @@
+// HolderWatch: has what a dead instance held given back, and wakes those who can work on it.
+//
+//   heard ──► silent for kSilentHolder ──► ReleaseHeldBy ──► done, until it is heard again
+//                                             ▲     │ may live
+//                                             └─────┘ every kAskAgain, until the roster forgets it
+//
+// All instances watch each other. While all are heard, the watch calls no store.
+#pragma once
+
+#include <map>
+#include <string>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "muster/bus/roster.h"
+#include "muster/bus/trigger_bus.h"
+#include "muster/queue/queue_store.h"
+
+namespace muster::host {
+
+// A bus::kHeartbeatInterval and a little more: one heartbeat is missing. That proves nothing; the
+// store finds out.
+inline constexpr absl::Duration kSilentHolder = absl::Milliseconds(2250);
+inline constexpr absl::Duration kAskAgain = absl::Seconds(1);
+
+// Thread-safe.
+class HolderWatch {
+ public:
+  // `self` is the name of this instance, and as such the sender of triggers. No pointer is owned.
+  HolderWatch(std::string self, bus::Roster* roster, queue::QueueStore* queues,
+              bus::TriggerBus* bus, base::Clock* clock);
+  ~HolderWatch();  // ends the thread, after the call that is under way
+  HolderWatch(const HolderWatch&) = delete;
+  HolderWatch& operator=(const HolderWatch&) = delete;
+
+  // Starts the thread that calls Look. Call it once.
+  void Start();
+
+  // Asks for the instances that are silent and due. Returns how long the next look may wait. Used
+  // by one thread at a time.
+  absl::Duration Look();
+
+ private:
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns false when the instance may live.
+  bool Release(const bus::Silence::Instance& silent);
+
+  const std::string self_;
+  bus::Roster* const roster_;        // not owned
+  queue::QueueStore* const queues_;  // not owned
+  bus::TriggerBus* const bus_;       // not owned
+  base::Clock* const clock_;         // not owned
+  // When each silent instance is asked for again. Bounded by the roster.
+  std::map<std::string, absl::Duration> asks_at_;
+
+  base::Mutex mu_;
+  base::CondVar stopped_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::host
