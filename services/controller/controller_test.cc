@@ -96,12 +96,64 @@ TEST_F(ControllerTest, GoesOnWhenARedriveTakesAnItemBackBeforeTheReceiptIsIssued
   EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
 }
 
-TEST_F(ControllerTest, GivesUpOverTotalsThatAreNotWhatAllItemsAddUpTo) {
+// Its results are settled all the same, or they would come again each time.
+TEST_F(ControllerTest, SettlesTheResultsOfABatchWhoseReceiptIsRefusedAndAsksForItAgain) {
   OpenBatch(1);
   report_->BeforeNextReceipt([] { return absl::FailedPreconditionError("they do not agree"); });
   Start();
   Put({Result(0)});
-  EXPECT_EQ(host_->AwaitError(), absl::FailedPreconditionError("they do not agree"));
+  host_->AwaitItems(1);
+  controller_->CheckCompletion(kBatch);
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_EQ(Stats().stored(), 0);
+  EXPECT_EQ(GetProgress().duplicates, 0);
+}
+
+TEST_F(ControllerTest, CountsTheOtherBatchesWhileTheLedgerOfOneCannotBeRead) {
+  constexpr uint64_t kDamaged = 8;
+  OpenBatch(2);
+  records_->Fail(kDamaged, absl::DataLossError("its record is corrupt"));
+  v1::ItemResult damaged = Result(0);
+  damaged.set_batch(kDamaged);
+  Start();
+  controller_->CheckCompletion(kDamaged);
+  Put({Result(0), damaged, Result(1)});
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 2.50"));
+  EXPECT_EQ(GetProgress().duplicates, 0);
+  EXPECT_EQ(Stats().stored(), 1) << "the result waits until its ledger is mended";
+  EXPECT_EQ(Stats().poison, 0);
+}
+
+TEST_F(ControllerTest, CountsTheResultsOfABatchWhoseLedgerIsMended) {
+  OpenBatch(2);
+  records_->Fail(kBatch, absl::DataLossError("its record is corrupt"));
+  PutQuietly({Result(0), Result(1)});
+  Start();
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(Stats().stored(), 2);
+  records_->Fail(kBatch, absl::OkStatus());
+  clock_.Advance(absl::Milliseconds(250));
+  host_->AwaitCompletions(1);
+  EXPECT_EQ(GetProgress().items(), 2);
+  EXPECT_EQ(GetProgress().duplicates, 0);
+}
+
+// The ledger cannot be read any more after all results were counted.
+TEST_F(ControllerTest, CompletesABatchLaterWhoseLedgerCannotBeReadAtItsEnd) {
+  OpenBatch(1, /*seal=*/false);
+  Start();
+  Put({Result(0)});
+  host_->AwaitItems(1);
+  records_->Fail(kBatch, absl::DataLossError("its record is corrupt"));
+  Seal();
+  controller_->CheckCompletion(kBatch);
+  clock_.AwaitSleepers(1);
+  records_->Fail(kBatch, absl::OkStatus());
+  controller_->CheckCompletion(kBatch);
+  host_->AwaitCompletions(1);
 }
 
 TEST_F(ControllerTest, PutsAsideWhatCanNeverCount) {

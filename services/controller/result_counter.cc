@@ -36,6 +36,14 @@ report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& trai
   return facts;
 }
 
+// Whatever is wrong with one batch, the others go on: its results come again after a pause, as if
+// its ledger were away, until somebody has mended it. A transient error stays as it is.
+absl::Status SetApart(uint64_t batch, const absl::Status& why) {
+  if (why.ok() || base::IsTransient(why) || absl::IsCancelled(why)) return why;
+  return absl::UnavailableError(
+      absl::StrCat("batch ", batch, " cannot be counted: ", why.ToString()));
+}
+
 bool HasAll(const report::Progress& progress, const ledger::Batch& batch) {
   return static_cast<uint64_t>(progress.items()) >= batch.items;
 }
@@ -267,8 +275,11 @@ absl::StatusOr<report::Progress> ResultCounter::GetProgress(uint64_t batch) {
 }
 
 absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, GetProgress(batch));
-  return FinishIfPossible(progress);
+  const absl::StatusOr<report::Progress> progress = GetProgress(batch);
+  // The report has lost the batch: it is checked when its initiator has registered it again.
+  if (absl::IsNotFound(progress.status())) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(progress.status());
+  return FinishIfPossible(*progress);
 }
 
 absl::Status ResultCounter::FinishIfPossible(const report::Progress& progress) {
@@ -282,7 +293,9 @@ absl::Status ResultCounter::FinishIfPossible(const report::Progress& progress) {
 // A batch that completes again after a redrive gets a new receipt; issuing a receipt twice for the
 // same counts changes nothing.
 absl::Status ResultCounter::Finish(const report::Progress& progress) {
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->Get(progress.batch));
+  const absl::StatusOr<ledger::Batch> found = deps_.ledger->Get(progress.batch);
+  MUSTER_RETURN_IF_ERROR(SetApart(progress.batch, found.status()));
+  const ledger::Batch& batch = *found;
   const bool was_complete = batch.state == ledger::BatchState::kComplete;
   if (!HasAll(progress, batch) || (!was_complete && batch.state != ledger::BatchState::kSealed)) {
     return absl::OkStatus();
@@ -293,7 +306,7 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
     // A redrive may have reopened items since `progress` was read: they will be counted again
     // later.
     MUSTER_ASSIGN_OR_RETURN(const report::Progress now, GetProgress(progress.batch));
-    return HasAll(now, batch) ? issued : absl::OkStatus();
+    return HasAll(now, batch) ? SetApart(progress.batch, issued) : absl::OkStatus();
   }
   MUSTER_RETURN_IF_ERROR(issued);
   MUSTER_FAILPOINT("controller.after_receipt");
@@ -301,7 +314,7 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
     const absl::Status marked =
         Retrying([&] { return deps_.ledger->MarkComplete(progress.batch, deps_.clock->Now()); });
     if (absl::IsFailedPrecondition(marked)) return absl::OkStatus();  // cancelled meanwhile
-    MUSTER_RETURN_IF_ERROR(marked);
+    MUSTER_RETURN_IF_ERROR(SetApart(progress.batch, marked));
     MUSTER_FAILPOINT("controller.after_completion");
   }
   if (events_->on_complete) events_->on_complete(progress.batch);
@@ -342,10 +355,13 @@ void LedgerCache::Note(const report::Progress& progress) {
 }
 
 absl::StatusOr<bool> LedgerCache::WouldComplete(uint64_t batch, uint64_t more) {
-  MUSTER_ASSIGN_OR_RETURN(const Page* page, Open(batch));
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger_->Get(batch));
-  return recorded.state == ledger::BatchState::kSealed &&
-         static_cast<uint64_t>(page->counted) + more >= recorded.items;
+  const absl::StatusOr<Page*> page = Open(batch);
+  if (absl::IsNotFound(page.status())) return SetApart(batch, page.status());
+  MUSTER_RETURN_IF_ERROR(page.status());
+  const absl::StatusOr<ledger::Batch> recorded = ledger_->Get(batch);
+  MUSTER_RETURN_IF_ERROR(SetApart(batch, recorded.status()));
+  return recorded->state == ledger::BatchState::kSealed &&
+         static_cast<uint64_t>((*page)->counted) + more >= recorded->items;
 }
 
 absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
@@ -353,15 +369,17 @@ absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
   if (known != pages_.end()) return &known->second;
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
   absl::StatusOr<report::Progress> progress = reader->GetProgress(batch);
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger_->Get(batch));
+  const absl::StatusOr<ledger::Batch> recorded = ledger_->Get(batch);
+  if (absl::IsNotFound(recorded.status())) return recorded.status();
+  MUSTER_RETURN_IF_ERROR(SetApart(batch, recorded.status()));
   if (absl::IsNotFound(progress.status())) {
     // The report may have been restored from an older copy: the initiator registers the batch
     // again. It registers no cancelled batch, not even one that was cancelled while no controller
     // was there; the results of its items would come again and again.
-    if (recorded.state != ledger::BatchState::kCancelled) {
+    if (recorded->state != ledger::BatchState::kCancelled) {
       return absl::UnavailableError(absl::StrCat("the report does not know batch ", batch, " yet"));
     }
-    progress = Register(recorded);
+    progress = Register(*recorded);
   }
   MUSTER_RETURN_IF_ERROR(progress.status());
   if (pages_.size() >= kMaxPages) pages_.erase(pages_.begin());  // the oldest batch
@@ -371,17 +389,24 @@ absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
 }
 
 absl::StatusOr<report::Progress> LedgerCache::Register(const ledger::Batch& batch) {
-  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
-                          job::ParseJob(batch.job_definition, batch.job));
-  return report_->RegisterBatch(report::ShapeOf(batch.number, job.schema()));
+  const absl::StatusOr<job::JobDefinition> job = job::ParseJob(batch.job_definition, batch.job);
+  MUSTER_RETURN_IF_ERROR(SetApart(batch.number, job.status()));
+  absl::StatusOr<report::Progress> registered =
+      report_->RegisterBatch(report::ShapeOf(batch.number, job->schema()));
+  const absl::Status& status = registered.status();
+  const bool is_refused = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
+                          absl::IsAlreadyExists(status);
+  if (is_refused) return SetApart(batch.number, status);
+  return registered;
 }
 
 absl::Status LedgerCache::ReadTo(uint64_t batch, uint64_t index, Page* page) {
   while (page->items.size() <= index) {
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::ItemBoundary> more,
-                            ledger_->Items(batch, page->items.size(), kItemsPerRead));
-    if (more.empty()) return absl::OkStatus();
-    for (const ledger::ItemBoundary& item : more) {
+    const absl::StatusOr<std::vector<ledger::ItemBoundary>> more =
+        ledger_->Items(batch, page->items.size(), kItemsPerRead);
+    MUSTER_RETURN_IF_ERROR(SetApart(batch, more.status()));
+    if (more->empty()) return absl::OkStatus();
+    for (const ledger::ItemBoundary& item : *more) {
       page->items.push_back({item.content, item.transactions});
     }
   }

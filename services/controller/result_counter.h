@@ -29,7 +29,8 @@ class LedgerCache {
       : ledger_(ledger), report_(report) {}
 
   // OK: the item belongs to its batch. InvalidArgument: it does not and never will, and the message
-  // says why (no such batch, no such item, other content). Any other error is a store's.
+  // says why (no such batch, no such item, other content). A transient error: the ledger of the
+  // batch is away, or something is wrong with this batch alone. Any other error is the report's.
   absl::Status Check(const report::CountedItem& item);
 
   // Records the latest progress of a batch.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -88,26 +89,42 @@ class AbsentRecords final : public ledger::BatchRecords {
 
   // Call it before the controller starts.
   void BeAwayFor(int calls) { calls_away_ = calls; }
+  // From now on, the record of `batch` cannot be read for this reason; OK: it can.
+  void Fail(uint64_t batch, absl::Status why) {
+    base::MutexLock lock(&mu_);
+    faults_[batch] = std::move(why);
+  }
   // From now on, every initiator that is known says that it does not have the batches.
   void BeUnknownToAll(bool unknown) { unknown_ = unknown; }
 
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
     if (calls_away_-- > 0) return absl::UnavailableError("nobody has it");
     if (unknown_) return ledger::UnknownToAll(batch, 2);
+    MUSTER_RETURN_IF_ERROR(FaultOf(batch));
     return records_->Get(batch);
   }
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
                                                           size_t max_items) override {
+    MUSTER_RETURN_IF_ERROR(FaultOf(batch));
     return records_->Items(batch, first_index, max_items);
   }
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override {
+    MUSTER_RETURN_IF_ERROR(FaultOf(batch));
     return records_->MarkComplete(batch, when);
   }
 
  private:
+  absl::Status FaultOf(uint64_t batch) {
+    base::MutexLock lock(&mu_);
+    const auto fault = faults_.find(batch);
+    return fault == faults_.end() ? absl::OkStatus() : fault->second;
+  }
+
   ledger::BatchRecords* const records_;  // not owned
   std::atomic<int> calls_away_{0};
   std::atomic<bool> unknown_{false};
+  base::Mutex mu_;
+  std::map<uint64_t, absl::Status> faults_ ABSL_GUARDED_BY(mu_);
 };
 
 // The host of the controller: records its callbacks, for which the test waits.
@@ -136,9 +153,13 @@ class Host {
   void AwaitItems(int64_t items) {
     Await([this, items]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return items_ >= items; });
   }
+  // Also ends when the controller stops with an error; that fails the test.
   void AwaitCompletions(int completions) {
-    Await([this, completions]()
-              ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return completions_ >= completions; });
+    Await([this, completions]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return completions_ >= completions || !error_.ok();
+    });
+    base::MutexLock lock(&mu_);
+    EXPECT_TRUE(error_.ok()) << error_;
   }
   absl::Status AwaitError() {
     Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return !error_.ok(); });
