@@ -16,7 +16,7 @@ import time
 import unittest
 
 import harness
-from harness import retail_input
+from harness import ROOT, retail_input
 from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log, Mesh, free_address
 from mesh_case import FREE_ITEMS, ROWS, ROWS_PER_ITEM, FaultTest, MeshTest
 
@@ -125,8 +125,27 @@ class UploadTest(MeshTest):
         self.fail(f"not there: {arriving}")
 
 
+# Bills like the retail job, but gives one item up as long as the file of its argument is there.
+MOODY = f'''
+import json, os, sys
+sys.path.insert(0, {str(ROOT / "examples/retail")!r})
+import bill
+
+def sound(lines):
+    for line in lines:
+        item = json.loads(line)["item"]  # "BATCH/ITEM:ATTEMPT"
+        if item.split(":")[0].endswith("/3") and os.path.exists(sys.argv[1]):
+            print(json.dumps({{"item": item, "outcome": "dead", "why": "moody"}}), flush=True)
+        else:
+            yield line
+
+sys.stdin = sound(sys.stdin)
+bill.main()
+'''
+
+
 class SeveralInitiatorsTest(MeshTest):
-    """A balancer may send the retry of a submit to another initiator."""
+    """A balancer may send a retry, or an operator's command, to another initiator."""
 
     def start_mesh(self):
         super().start_mesh()
@@ -180,6 +199,20 @@ class SeveralInitiatorsTest(MeshTest):
         self.assertEqual(result["transactions"], ROWS)
         self.assertNotEqual(result["batch"], 1)
         self.assert_report_is_the_direct_sum(self.data, result["batch"])
+
+    def test_a_redrive_by_one_initiator_opens_the_batch_of_another(self):
+        broken = self.folder / "broken"
+        broken.touch()
+        self.apply_billing(self.write("moody.py", MOODY), broken, name="moody")
+        done = self.muster(*self.submit_arguments("moody", self.data))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["dead_lettered"], ROWS_PER_ITEM)
+        broken.unlink()
+        redriven = self.muster("queue", "redrive", "local/moody-in-0", "--server", self.other_server)
+        self.assertEqual(redriven.returncode, 0, redriven.stderr)
+        self.assertIn("batch 1 is open again", redriven.stdout + redriven.stderr)
+        self.await_batch(1, lambda batch: batch["state"] == "complete" and batch["aggregated"] == ROWS)
+        self.assert_report_is_the_direct_sum(self.data, 1)
 
 
 class KillTest(FaultTest):
