@@ -129,11 +129,14 @@ absl::StatusCode CodeOf(int code) {
 
 // What the last call on `database`, which ended with `code`, has to say.
 absl::Status FailureOf(sqlite3* database, int code) {
-  if (sqlite3_extended_errcode(database) != SQLITE_IOERR_DATA) {
+  // Of a read of the schema, which may have many pages, SQLite keeps only the primary code.
+  const int extended = sqlite3_extended_errcode(database);
+  const int64_t page = DamagedPageOf(database);
+  if (extended != SQLITE_IOERR_DATA && !(extended == SQLITE_IOERR && page != 0)) {
     return StatusOf(code, sqlite3_errmsg(database));
   }
   return absl::DataLossError(absl::StrCat(
-      "page ", DamagedPageOf(database),
+      "page ", page,
       " is damaged, its checksum does not match: `muster check --repair` mends the report"));
 }
 

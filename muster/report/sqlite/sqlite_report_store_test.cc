@@ -102,6 +102,16 @@ class SqliteReportTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << sql << ": " << status;
   }
 
+  // Tears the first page of the tables that `condition` names in the list of all.
+  void TearPagesOf(const std::string& condition) {
+    for (const std::string& page :
+         Query(absl::StrCat("SELECT rootpage FROM sqlite_master WHERE ", condition), 1)) {
+      std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp((std::stoll(page) - 1) * 4096);
+      file << std::string(512, '\xee');
+    }
+  }
+
   // A completed batch of two items, on disk.
   void WriteBatch() {
     std::unique_ptr<ReportStore> store = Open();
@@ -259,18 +269,29 @@ TEST_F(SqliteReportTest, SaysDataLossForAFileThatIsNoDatabase) {
 
 TEST_F(SqliteReportTest, SaysDataLossForTornPages) {
   WriteBatch();
-  {
-    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(0, std::ios::end);
-    const std::streamoff size = file.tellg();
-    for (std::streamoff page = 4096; page < size; page += 4096) {
-      file.seekp(page);
-      file << std::string(512, '\xee');
-    }
-  }
+  TearPagesOf("name IN ('muster_batch', 'muster_item')");
   std::unique_ptr<ReportStore> store = Open();
   EXPECT_EQ((*store->Read())->GetProgress(kBatch).status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(Commit(store.get(), {Item(2, "ann", "1")}).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(SqliteReportTest, SaysDataLossForATornPageOfTheSchemaBehindTheFirst) {
+  std::unique_ptr<ReportStore> store = Open();
+  report::BatchShape wide = Retail();
+  for (int i = 0; i < 40; ++i) {
+    wide.groups.push_back({absl::StrCat("group_", i), {"key"}, {{"units", true, 0}}});
+  }
+  ASSERT_TRUE(store->RegisterBatch(wide).ok());
+  store.reset();
+  std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  for (std::streamoff page = 4096; page < size; page += 4096) {
+    file.seekp(page);
+    file << std::string(512, '\xee');
+  }
+  file.close();
+  EXPECT_EQ(OpenSqliteReport(path()).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(SqliteReportTest, SaysDataLossForAMeasureThatIsNoNumber) {
