@@ -38,6 +38,10 @@ absl::StatusOr<std::map<uint64_t, Progress>> ReportClient::ListProgress(
   return progress;
 }
 
+absl::Status ReportClient::CancelBatch(uint64_t batch, const Cancellation&) {
+  return absl::UnimplementedError(absl::StrCat("this report cannot cancel batch ", batch));
+}
+
 absl::StatusOr<bool> ReportClient::ForgetBatch(uint64_t batch) {
   return absl::UnimplementedError(absl::StrCat("this report cannot forget batch ", batch));
 }
@@ -102,6 +106,10 @@ absl::Status LocalReportClient::ReopenDeadLettered(uint64_t batch,
         absl::StrCat(items.size(), " items are more than ", kMaxReportItems));
   }
   return report_->ReopenDeadLettered(batch, items);
+}
+
+absl::Status LocalReportClient::CancelBatch(uint64_t batch, const Cancellation& cancellation) {
+  return report_->CancelBatch(batch, cancellation);
 }
 
 absl::StatusOr<bool> LocalReportClient::ForgetBatch(uint64_t batch) {

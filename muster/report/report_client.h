@@ -64,6 +64,9 @@ class ReportClient {
   // As ReportStore::ReopenDeadLettered. InvalidArgument: more than kMaxReportItems.
   virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 
+  // As ReportStore::CancelBatch. Unimplemented: the controller is an older one.
+  virtual absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation);
+
   // Deletes what was counted of a batch, a part with each call. True: the report no longer knows
   // the batch. Unimplemented: the controller is an older one.
   virtual absl::StatusOr<bool> ForgetBatch(uint64_t batch);
@@ -90,6 +93,7 @@ class LocalReportClient final : public ReportClient {
   absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) override;
   absl::StatusOr<Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
+  absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation) override;
   absl::StatusOr<bool> ForgetBatch(uint64_t batch) override;
 
  private:

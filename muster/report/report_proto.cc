@@ -31,6 +31,10 @@ v1::CountingProgress ToProto(const Progress& progress) {
     *proto.mutable_last_counted() = base::ToProto(*progress.last_counted);
   }
   proto.set_receipt_revision(progress.receipt_revision);
+  if (progress.cancelled.has_value()) {
+    *proto.mutable_cancelled() = base::ToProto(progress.cancelled->when);
+    proto.set_cancel_reason(progress.cancelled->reason);
+  }
   return proto;
 }
 
@@ -55,6 +59,9 @@ Progress FromProto(const v1::CountingProgress& proto) {
     progress.last_counted = base::FromProto(proto.last_counted());
   }
   progress.receipt_revision = proto.receipt_revision();
+  if (proto.has_cancelled()) {
+    progress.cancelled = {base::FromProto(proto.cancelled()), proto.cancel_reason()};
+  }
   return progress;
 }
 

@@ -24,6 +24,7 @@ Progress Full() {
   progress.first_counted = absl::FromUnixMicros(1323435000000042);
   progress.last_counted = absl::FromUnixMicros(1323435001000042);
   progress.receipt_revision = 8;
+  progress.cancelled = {absl::FromUnixMicros(1323435002000042), "sent twice"};
   return progress;
 }
 
@@ -37,12 +38,14 @@ TEST(ProgressForm, CarriesEveryField) {
   EXPECT_EQ(ToProto(FromProto(proto)).SerializeAsString(), proto.SerializeAsString());
   EXPECT_EQ(FromProto(proto).last_counted, Full().last_counted);
   EXPECT_EQ(FromProto(proto).conflicts, 5);
+  EXPECT_EQ(FromProto(proto).cancelled->when, Full().cancelled->when);
 }
 
 TEST(ProgressForm, LeavesTimesUnsetWhileNothingWasCounted) {
   const v1::CountingProgress proto = ToProto(Progress{});
   EXPECT_FALSE(proto.has_first_counted());
   EXPECT_FALSE(FromProto(proto).last_counted.has_value());
+  EXPECT_FALSE(FromProto(proto).cancelled.has_value());
 }
 
 const GroupShape& ByCustomer() {

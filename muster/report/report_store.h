@@ -26,6 +26,12 @@
 
 namespace muster::report {
 
+// That a batch was given up.
+struct Cancellation {
+  absl::Time when;
+  std::string reason;  // for people; may be empty
+};
+
 // Where the counting of a batch stands. transactions = aggregated + rejected + dead_lettered.
 struct Progress {
   uint64_t batch = 0;
@@ -43,6 +49,8 @@ struct Progress {
   std::optional<absl::Time> first_counted;
   std::optional<absl::Time> last_counted;
   int64_t receipt_revision = 0;  // 0: no receipt yet
+  // As RegisterBatch and ReportReader::GetProgress answer it; others leave it out.
+  std::optional<Cancellation> cancelled = std::nullopt;
 
   int64_t items() const { return items_counted + items_dead; }
 };
@@ -143,8 +151,14 @@ class ReportStore {
 
   // Issues the receipt of a batch in which every item has its row. The same answer while nothing
   // has changed; a higher revision after a redrive. FailedPrecondition naming the counts when items
-  // or transactions are missing.
+  // or transactions are missing, or when the batch is cancelled.
   virtual absl::StatusOr<Receipt> Complete(const BatchFacts& facts) = 0;
+
+  // Records that a batch is cancelled, also one that is not registered: it never gets a receipt.
+  // What is counted of it stays, and results that are on their way are counted. Cancelling twice is
+  // fine: the first cancellation stays. FailedPrecondition: the batch has a receipt, also of an
+  // earlier state. So a batch has one end: a receipt, or a cancellation.
+  virtual absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation) = 0;
 
   // Deletes what was counted of a batch, its receipt last: up to about `max_rows` rows, in one
   // transaction. True: the report no longer knows the batch. Between the calls readers find a part.

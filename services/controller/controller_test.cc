@@ -96,6 +96,24 @@ TEST_F(ControllerTest, GoesOnWhenARedriveTakesAnItemBackBeforeTheReceiptIsIssued
   EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
 }
 
+// The initiator is about to record the cancellation in the ledger, too.
+TEST_F(ControllerTest, GoesOnWithoutAReceiptWhenTheBatchIsCancelledJustBeforeIt) {
+  OpenBatch(2);
+  report_->BeforeNextReceipt([this] {
+    return sqlite_->CancelBatch(kBatch, {clock_.Now(), "by mistake"});
+  });
+  Start();
+  Put({Result(0), Result(1)});
+  host_->AwaitItems(2);
+  Put({Result(1)});  // a late copy
+  PassUntil(absl::InfiniteDuration());
+  Stop();
+  EXPECT_EQ(Stats().stored(), 0) << "the controller goes on";
+  EXPECT_EQ(GetProgress().duplicates, 1);
+  EXPECT_EQ(GetProgress().receipt_revision, 0);
+  EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kSealed);
+}
+
 // Its results are settled all the same, or they would come again each time.
 TEST_F(ControllerTest, SettlesTheResultsOfABatchWhoseReceiptIsRefusedAndAsksForItAgain) {
   OpenBatch(1);

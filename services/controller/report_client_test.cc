@@ -122,6 +122,26 @@ TEST_P(ReportClientTest, HandsOutTheReceiptThatWasIssued) {
   EXPECT_EQ(report_client_->GetProgress(kBatch)->receipt_revision, 1);
 }
 
+TEST_P(ReportClientTest, HasTheReportDecideHowABatchEnds) {
+  Register();
+  const report::Cancellation cancellation{clock_.Now(), "sent twice"};
+  ASSERT_EQ(report_client_->CancelBatch(kBatch, cancellation), absl::OkStatus());
+  for (const auto& standing :
+       {report_client_->GetProgress(kBatch), report_client_->RegisterBatch(Shop()),
+        absl::StatusOr<Progress>(report_client_->ListProgress({kBatch})->at(kBatch))}) {
+    ASSERT_TRUE(standing.ok() && standing->cancelled.has_value()) << standing.status();
+    EXPECT_EQ(standing->cancelled->when, cancellation.when);
+    EXPECT_EQ(standing->cancelled->reason, "sent twice");
+  }
+  report::BatchFacts facts;
+  facts.batch = kBatch + 1;
+  facts.job = "shop";
+  facts.job_revision = "r1";
+  ASSERT_TRUE(report_->RegisterBatch(Shop(kBatch + 1)).ok());
+  ASSERT_TRUE(report_->Complete(facts).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(report_client_->CancelBatch(kBatch + 1, cancellation)));
+}
+
 TEST_P(ReportClientTest, TalliesWhatIsCountedOfABatchThatIsNotComplete) {
   Register();
   EXPECT_EQ(report_client_->GetTally(kBatch)->rows_sha256, report::EmptyTally(kBatch).rows_sha256);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/report/report_proto.h"
 #include "muster/rpc/server.h"
@@ -196,6 +197,16 @@ grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
     }
     return report_client_.ReopenDeadLettered(
         request->batch(), absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size())));
+  });
+}
+
+grpc::Status ReportService::RecordCancellation(grpc::ServerContext* context,
+                                               const v1::RecordCancellationRequest* request,
+                                               v1::RecordCancellationResponse*) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->batch() == 0) return rpc::BadField("batch", "must not be 0");
+    return report_client_.CancelBatch(request->batch(),
+                                      {base::FromProto(request->cancelled()), request->reason()});
   });
 }
 

@@ -88,6 +88,9 @@ class ReportService final : public v1::ReportService::Service {
   grpc::Status ReopenDeadLettered(grpc::ServerContext* context,
                                   const v1::ReopenDeadLetteredRequest* request,
                                   v1::ReopenDeadLetteredResponse* response) override;
+  grpc::Status RecordCancellation(grpc::ServerContext* context,
+                                  const v1::RecordCancellationRequest* request,
+                                  v1::RecordCancellationResponse* response) override;
   grpc::Status ForgetBatch(grpc::ServerContext* context, const v1::ForgetBatchRequest* request,
                            v1::ForgetBatchResponse* response) override;
 

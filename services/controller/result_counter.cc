@@ -304,9 +304,10 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
   const absl::Status issued = Retrying([&] { return deps_.report->Complete(facts); }).status();
   if (absl::IsFailedPrecondition(issued)) {
     // A redrive may have reopened items since `progress` was read: they will be counted again
-    // later.
+    // later. Or the batch was cancelled, which its ledger will know soon.
     MUSTER_ASSIGN_OR_RETURN(const report::Progress now, GetProgress(progress.batch));
-    return HasAll(now, batch) ? SetApart(progress.batch, issued) : absl::OkStatus();
+    const bool is_at_fault = HasAll(now, batch) && !now.cancelled.has_value();
+    return is_at_fault ? SetApart(progress.batch, issued) : absl::OkStatus();
   }
   MUSTER_RETURN_IF_ERROR(issued);
   MUSTER_FAILPOINT("controller.after_receipt");

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/report/report_proto.h"
 #include "muster/rpc/status.h"
@@ -109,6 +110,15 @@ absl::Status RemoteReportClient::ReopenDeadLettered(uint64_t batch,
   request.set_batch(batch);
   request.mutable_indexes()->Add(items.begin(), items.end());
   return Call(&Stub::ReopenDeadLettered, request).status();
+}
+
+absl::Status RemoteReportClient::CancelBatch(uint64_t batch,
+                                             const report::Cancellation& cancellation) {
+  v1::RecordCancellationRequest request;
+  request.set_batch(batch);
+  *request.mutable_cancelled() = base::ToProto(cancellation.when);
+  request.set_reason(cancellation.reason);
+  return Call(&Stub::RecordCancellation, request).status();
 }
 
 absl::StatusOr<bool> RemoteReportClient::ForgetBatch(uint64_t batch) {

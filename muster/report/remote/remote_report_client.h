@@ -40,6 +40,7 @@ class RemoteReportClient final : public report::ReportClient {
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override;
   absl::StatusOr<report::Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
+  absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override;
   absl::StatusOr<bool> ForgetBatch(uint64_t batch) override;
 
  private:

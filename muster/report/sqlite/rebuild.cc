@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kCatalog[] = {"muster_table", "muster_column", "muster_job_table"};
 // Those with rows of batches, beside the groups' own.
 constexpr const char* kOfBatches[] = {"muster_batch", "muster_item", "muster_rejection",
-                                      "muster_receipt"};
+                                      "muster_receipt", "muster_cancelled"};
 
 absl::Status RemoveFile(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
@@ -83,10 +83,15 @@ struct BatchTable {
   }
 };
 
-// The column with the batch's number comes first in each group's table.
-absl::StatusOr<std::vector<BatchTable>> BatchTablesOf(Connection* connection) {
+// Those that `schema` has, where an older muster may have made the file. The column with the
+// batch's number comes first in each group's table.
+absl::StatusOr<std::vector<BatchTable>> BatchTablesOf(Connection* connection,
+                                                      absl::string_view schema) {
   std::vector<BatchTable> tables;
-  for (const char* table : kOfBatches) tables.push_back({table, "batch"});
+  for (const char* table : kOfBatches) {
+    MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, schema, table));
+    if (is_there) tables.push_back({table, "batch"});
+  }
   MUSTER_ASSIGN_OR_RETURN(const auto groups, GroupTablesOf(connection, "main"));
   for (const auto& [name, sql] : groups) {
     MUSTER_ASSIGN_OR_RETURN(std::string column, FirstColumn(connection, name));
@@ -109,7 +114,8 @@ absl::Status CopyAll(Connection* connection, const std::string& from,
   for (const auto& [name, sql] : groups) MUSTER_RETURN_IF_ERROR(connection->Execute(sql));
   for (const char* table : kCatalog) MUSTER_RETURN_IF_ERROR(Copy(connection, table, ""));
   if (has_epochs) MUSTER_RETURN_IF_ERROR(Copy(connection, "muster_partition", ""));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchTable> tables, BatchTablesOf(connection));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchTable> tables,
+                          BatchTablesOf(connection, "damaged"));
   for (const uint64_t batch : batches) {
     for (const BatchTable& table : tables) {
       MUSTER_RETURN_IF_ERROR(Copy(connection, table.name, table.Where(batch)));
@@ -139,7 +145,7 @@ absl::Status CheckCatalog(Connection* connection) {
 }
 
 absl::Status CheckCopyable(Connection* connection, uint64_t batch) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchTable> tables, BatchTablesOf(connection));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchTable> tables, BatchTablesOf(connection, "main"));
   for (const BatchTable& table : tables) {
     MUSTER_RETURN_IF_ERROR(connection->Execute(
         absl::StrCat("SELECT * FROM ", QuoteIdentifier(table.name), table.Where(batch))));

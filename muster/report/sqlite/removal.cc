@@ -43,11 +43,20 @@ std::string DeleteRowsSql(const KeyedTable& table) {
                       columns, " FROM ", name, " WHERE ", of_batch, " LIMIT ?2)");
 }
 
+absl::Status DeleteRowOf(Connection* connection, absl::string_view table, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(Statement statement, connection->Prepare(absl::StrCat(
+                                                   "DELETE FROM ", table, " WHERE batch = ?")));
+  return statement.Run(batch);
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t max_rows) {
   const absl::StatusOr<report::Progress> progress = LoadProgress(connection, batch);
-  if (absl::IsNotFound(progress.status())) return true;
+  if (absl::IsNotFound(progress.status())) {
+    MUSTER_RETURN_IF_ERROR(DeleteRowOf(connection, "muster_cancelled", batch));
+    return true;
+  }
   MUSTER_RETURN_IF_ERROR(progress.status());
   MUSTER_ASSIGN_OR_RETURN(const std::vector<GroupTable> groups,
                           LoadGroupTables(connection, progress->job, progress->job_revision));
@@ -58,9 +67,9 @@ absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t
     left -= connection->Changes();
     if (left <= 0) return false;
   }
-  MUSTER_ASSIGN_OR_RETURN(Statement statement,
-                          connection->Prepare("DELETE FROM muster_batch WHERE batch = ?"));
-  MUSTER_RETURN_IF_ERROR(statement.Run(batch));
+  for (const char* table : {"muster_cancelled", "muster_batch"}) {
+    MUSTER_RETURN_IF_ERROR(DeleteRowOf(connection, table, batch));
+  }
   return true;
 }
 

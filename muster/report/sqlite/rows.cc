@@ -8,6 +8,7 @@
 #include "muster/base/check.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
+#include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {
 
@@ -74,6 +75,38 @@ absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connec
     if (!found) return all;
     all.push_back(ProgressOf(query));
   }
+}
+
+absl::StatusOr<std::optional<report::Cancellation>> LoadCancellation(Connection* connection,
+                                                                     uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", "muster_cancelled"));
+  if (!is_there) return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT cancelled, reason FROM muster_cancelled WHERE batch = ?"));
+  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch).Step());
+  if (!found) return std::nullopt;
+  return report::Cancellation{absl::FromUnixMicros(query.Int(0)), std::string(query.Text(1))};
+}
+
+absl::StatusOr<report::Progress> LoadStanding(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection, batch));
+  MUSTER_ASSIGN_OR_RETURN(progress.cancelled, LoadCancellation(connection, batch));
+  return progress;
+}
+
+absl::Status StoreCancellation(Connection* connection, uint64_t batch,
+                               const report::Cancellation& cancellation) {
+  const absl::StatusOr<report::Progress> progress = LoadProgress(connection, batch);
+  if (!progress.ok() && !absl::IsNotFound(progress.status())) return progress.status();
+  if (progress.ok() && progress->receipt_revision > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("batch ", batch, " is complete and cannot be cancelled: it has a receipt"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection->Prepare("INSERT INTO muster_cancelled VALUES (?, ?, ?) ON CONFLICT DO NOTHING"));
+  return insert.Run(batch, absl::ToUnixMicros(cancellation.when), cancellation.reason);
 }
 
 void AddToProgress(const report::ItemFacts& item, int sign, report::Progress* progress) {

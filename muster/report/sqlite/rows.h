@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +21,16 @@ absl::Status EnsureBatch(Connection* connection, const report::BatchShape& shape
 absl::StatusOr<report::Progress> LoadProgress(Connection* connection, uint64_t batch);
 // In order of number.
 absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connection);
+
+// nullopt: the batch is not cancelled.
+absl::StatusOr<std::optional<report::Cancellation>> LoadCancellation(Connection* connection,
+                                                                     uint64_t batch);
+// LoadProgress with the batch's cancellation.
+absl::StatusOr<report::Progress> LoadStanding(Connection* connection, uint64_t batch);
+
+// In the caller's transaction. FailedPrecondition: the batch has a receipt.
+absl::Status StoreCancellation(Connection* connection, uint64_t batch,
+                               const report::Cancellation& cancellation);
 
 // Adds the item to the totals, or with sign −1 takes it back.
 void AddToProgress(const report::ItemFacts& item, int sign, report::Progress* progress);

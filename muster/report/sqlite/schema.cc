@@ -50,6 +50,17 @@ CREATE TABLE muster_partition (
   committed INTEGER NOT NULL) WITHOUT ROWID;
 )sql";
 
+// Those that an older muster did not make.
+struct AddedTable {
+  absl::string_view name;
+  absl::string_view sql;
+};
+constexpr AddedTable kAddedTables[] = {
+    {"muster_cancelled",
+     "CREATE TABLE muster_cancelled (batch INTEGER PRIMARY KEY, cancelled INTEGER NOT NULL, "
+     "reason TEXT NOT NULL)"},
+};
+
 constexpr absl::string_view kViews = R"sql(
 CREATE VIEW muster_batches AS SELECT
   batch, job, job_revision, items_counted, items_dead, transactions, aggregated, rejected,
@@ -85,6 +96,14 @@ absl::Status CreateSchema(Connection* connection) {
   return transaction.Commit();
 }
 
+absl::Status EnsureAddedTables(Connection* connection) {
+  for (const AddedTable& table : kAddedTables) {
+    MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", table.name));
+    if (!is_there) MUSTER_RETURN_IF_ERROR(connection->Execute(table.sql));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> IsEmpty(Connection* connection) {
   MUSTER_ASSIGN_OR_RETURN(const int64_t objects,
                           connection->QueryInt("SELECT count(*) FROM sqlite_master"));
@@ -107,7 +126,17 @@ absl::Status CheckVersion(Connection* connection) {
 
 absl::Status EnsureSchema(Connection* connection) {
   MUSTER_ASSIGN_OR_RETURN(const bool empty, IsEmpty(connection));
-  return empty ? CreateSchema(connection) : CheckVersion(connection);
+  MUSTER_RETURN_IF_ERROR(empty ? CreateSchema(connection) : CheckVersion(connection));
+  return EnsureAddedTables(connection);
+}
+
+absl::StatusOr<bool> HasTable(Connection* connection, absl::string_view schema,
+                              absl::string_view table) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare(absl::StrCat("SELECT 1 FROM ", QuoteIdentifier(schema),
+                                       ".sqlite_master WHERE type = 'table' AND name = ?")));
+  return query.Bind(table).Step();
 }
 
 absl::Status CheckSchema(Connection* connection) {

@@ -7,13 +7,15 @@
 //   muster_item       one row per counted item: there or not is the done-bit
 //   muster_rejection  the transactions that were refused
 //   muster_receipt    issued receipts, in their canonical text
+//   muster_cancelled  batches that are cancelled, and so never get a receipt
 //   muster_partition  the epoch that may commit for a partition of the output queue
 //
 // Views for people, with times and fingerprints as text: muster_batches, muster_items,
 // muster_rejections, muster_receipts. Times are stored as microseconds since 1970 (UTC).
 //
 // A change: raise kSchemaVersion, add a step that takes a database of the version before to the new
-// one, and a test that opens an old database.
+// one, and a test that opens an old database. A new table that an older muster need not know raises
+// no version: a writer adds it, and a reader takes a missing one for empty (HasTable).
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,10 @@ inline constexpr int64_t kSchemaVersion = kFirstSummedVersion;
 absl::Status EnsureSchema(Connection* connection);
 // As above, but an empty database is NotFound.
 absl::Status CheckSchema(Connection* connection);
+
+// Whether the database has the table; `schema` is "main" or the name of an attached database.
+absl::StatusOr<bool> HasTable(Connection* connection, absl::string_view schema,
+                              absl::string_view table);
 
 // The tables that people read: one per job and group, with the keys and measures as columns.
 //

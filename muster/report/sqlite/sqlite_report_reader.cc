@@ -91,7 +91,7 @@ class SqliteReportReader final : public report::ReportReader {
   }
 
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
-    return LoadProgress(connection_, batch);
+    return LoadStanding(connection_, batch);
   }
 
   absl::StatusOr<std::vector<report::GroupShape>> Groups(uint64_t batch) override {

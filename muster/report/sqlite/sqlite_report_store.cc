@@ -73,7 +73,7 @@ class Writer {
     MUSTER_RETURN_IF_ERROR(EnsureBatch(connection_.get(), shape));
     MUSTER_RETURN_IF_ERROR(EnsureGroupTables(connection_.get(), shape));
     MUSTER_ASSIGN_OR_RETURN(report::Progress progress,
-                            LoadProgress(connection_.get(), shape.batch));
+                            LoadStanding(connection_.get(), shape.batch));
     MUSTER_RETURN_IF_ERROR(transaction.Commit());
     return progress;
   }
@@ -107,6 +107,12 @@ class Writer {
     return transaction.Commit();
   }
 
+  absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) {
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_RETURN_IF_ERROR(StoreCancellation(connection_.get(), batch, cancellation));
+    return transaction.Commit();
+  }
+
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
     MUSTER_ASSIGN_OR_RETURN(const bool done,
@@ -118,7 +124,10 @@ class Writer {
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
-                            LoadProgress(connection_.get(), facts.batch));
+                            LoadStanding(connection_.get(), facts.batch));
+    if (progress.cancelled.has_value()) {
+      return absl::FailedPreconditionError(absl::StrCat("batch ", facts.batch, " is cancelled"));
+    }
     const std::unique_ptr<report::ReportReader> reader = ReaderOver(connection_.get());
     MUSTER_ASSIGN_OR_RETURN(report::Receipt receipt,
                             report::BuildReceipt(*reader, facts, progress.receipt_revision + 1));
@@ -192,6 +201,12 @@ class SqliteReportStore final : public report::ReportStore {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
     return base::Annotate(writer_->ReopenDeadLettered(batch, items), path_);
+  }
+
+  absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    return base::Annotate(writer_->CancelBatch(batch, cancellation), path_);
   }
 
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override {

@@ -253,6 +253,17 @@ TEST_F(SqliteReportTest, RefusesTheReportOfANewerMuster) {
   EXPECT_THAT(std::string(store.status().message()), HasSubstr("newer muster"));
 }
 
+// Its tables and rows are as they were; what it had no table for, it has none of.
+TEST_F(SqliteReportTest, ReadsAndGoesOnWithAReportFromBeforeCancellations) {
+  WriteBatch();
+  Execute("DROP TABLE muster_cancelled");
+  EXPECT_THAT(Differences(), IsEmpty()) << "read-only";
+  const std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail(8)).ok());
+  EXPECT_TRUE(store->CancelBatch(8, {absl::FromUnixSeconds(1), "unwanted"}).ok());
+  EXPECT_TRUE((*store->Read())->GetProgress(8)->cancelled.has_value());
+}
+
 TEST_F(SqliteReportTest, RefusesAForeignDatabase) {
   {
     auto connection = Connection::Open(path(), OpenMode::kCreate);

@@ -113,6 +113,54 @@ TEST_P(ReportConformanceTest, RefusesAReceiptForAnUnknownBatch) {
   EXPECT_EQ(store()->Complete(facts).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(ReportConformanceTest, IssuesNoReceiptForACancelledBatch) {
+  Commit({Item(0, "ann", "1", 1)});
+  const absl::Time when = Now();
+  ASSERT_TRUE(store()->CancelBatch(kBatch, {when, "unwanted"}).ok());
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(store()->CancelBatch(kBatch, {Now(), "again"}).ok());
+  Restart();
+  Commit({Item(1, "ann", "1", 1)});  // was on its way
+  const auto receipt = store()->Complete(Facts(2));
+  EXPECT_EQ(receipt.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(receipt.status().message()), HasSubstr("is cancelled"));
+  const Progress standing = GetProgress();
+  ASSERT_TRUE(standing.cancelled.has_value());
+  EXPECT_EQ(standing.cancelled->when, when);
+  EXPECT_EQ(standing.cancelled->reason, "unwanted");
+  EXPECT_EQ(standing.items(), 2);
+  EXPECT_EQ(standing.receipt_revision, 0);
+}
+
+TEST_P(ReportConformanceTest, CancelsNoBatchThatHasAReceiptNotEvenAfterARedrive) {
+  Commit({Item(0, "ann", "1", 1), Dead(1, "no")});
+  Complete(Facts(2));
+  const absl::Status refused = store()->CancelBatch(kBatch, {Now(), "unwanted"});
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("is complete"));
+  ASSERT_TRUE(store()->ReopenDeadLettered(kBatch, {1}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(store()->CancelBatch(kBatch, {Now(), "unwanted"})));
+  EXPECT_FALSE(GetProgress().cancelled.has_value());
+  Commit({Item(1, "ann", "1", 1)});
+  EXPECT_EQ(Complete(Facts(2)).revision, 2);
+}
+
+TEST_P(ReportConformanceTest, KeepsTheCancellationOfABatchThatIsNotRegisteredUntilItIsForgotten) {
+  constexpr uint64_t kLate = kBatch + 1;
+  ASSERT_TRUE(store()->CancelBatch(kLate, {Now(), "unwanted"}).ok());
+  const auto late = store()->RegisterBatch(Shop(kLate));
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_TRUE(late->cancelled.has_value());
+  BatchFacts facts = Facts(0);
+  facts.batch = kLate;
+  EXPECT_TRUE(absl::IsFailedPrecondition(store()->Complete(facts).status()));
+  ASSERT_TRUE(store()->ForgetBatch(kLate, 100).value());
+  EXPECT_FALSE(store()->RegisterBatch(Shop(kLate))->cancelled.has_value());
+  ASSERT_TRUE(store()->CancelBatch(kLate + 1, {Now(), "unwanted"}).ok());
+  ASSERT_TRUE(store()->ForgetBatch(kLate + 1, 100).value());
+  EXPECT_FALSE(store()->RegisterBatch(Shop(kLate + 1))->cancelled.has_value());
+}
+
 TEST_P(ReportConformanceTest, ForgetsABatchStepByStepAndNoOther) {
   constexpr uint64_t kOther = kBatch + 1;
   ASSERT_TRUE(store()->RegisterBatch(Shop(kOther)).ok());

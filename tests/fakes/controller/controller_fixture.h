@@ -70,6 +70,9 @@ class UnreliableReport final : public report::ReportStore {
     if (before_receipt_) MUSTER_RETURN_IF_ERROR(std::exchange(before_receipt_, nullptr)());
     return report_->Complete(facts);
   }
+  absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override {
+    return report_->CancelBatch(batch, cancellation);
+  }
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override {
     return report_->ForgetBatch(batch, max_rows);
   }
