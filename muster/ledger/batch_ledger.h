@@ -179,8 +179,14 @@ class BatchLedger : public BatchRecords {
   // behind all others. FailedPrecondition: the batch is cancelled, or its items were deleted.
   virtual absl::Status Reopen(uint64_t batch) = 0;
 
-  // Gives up an open or sealed batch, for a `reason` in UTF-8. Cancelling twice is fine: the first
-  // reason stays. FailedPrecondition: the batch is complete.
+  // Gives up an open batch, for a `reason` in UTF-8. An open batch cannot have a receipt.
+  // Cancelling twice is fine: the first reason stays. FailedPrecondition: the batch is sealed or
+  // complete.
+  virtual absl::Status CancelIfOpen(uint64_t batch, absl::Time when, const std::string& reason) = 0;
+
+  // As CancelIfOpen, of a sealed batch, too, for which the report must have recorded the
+  // cancellation first (ReportStore::CancelBatch): the report may have issued its receipt.
+  // FailedPrecondition: the batch is complete.
   virtual absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) = 0;
 
   // After OK, everything that was read before the call is durable. A change can be read before it

@@ -16,7 +16,6 @@ class CancelAtCompletion(Fault):
     """A batch is cancelled while its last items are being counted."""
 
     name = "cancel-at-completion"
-    known = "a batch that is cancelled at its completion may have a receipt as if it were complete"
 
     @classmethod
     def draw(cls, chance, shape):

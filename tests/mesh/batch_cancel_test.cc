@@ -2,6 +2,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
+#include "muster/ledger/batch_ledger.h"
+#include "muster/report/report_proto.h"
+#include "muster/report/report_store.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
@@ -82,6 +85,116 @@ TEST_F(BatchServiceTest, HasNoReceiptOfABatchThatIsStillWorkedOn) {
   const absl::Status none = rpc::FromGrpc(stub_->GetReceipt(&context, request, &receipt));
   EXPECT_TRUE(absl::IsFailedPrecondition(none)) << none;
   EXPECT_THAT(none.message(), HasSubstr("0 of its 5 items"));
+}
+
+// Batches that are sealed when they are cancelled: whether they are complete is the report's to
+// say.
+class SealedCancelTest : public BatchServiceTest {
+ protected:
+  // Submits a batch of five items, and waits until it is sealed.
+  uint64_t SubmitSealed() {
+    const auto submitted = Submit("unwanted", Input(100));
+    EXPECT_TRUE(submitted.ok()) << submitted.status();
+    const uint64_t batch = submitted->batch();
+    uint64_t seen = 0;
+    while (ledger_->Get(batch)->state != ledger::BatchState::kSealed) {
+      scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Milliseconds(100));
+    }
+    return batch;
+  }
+
+  // Counts all items and issues the receipt, as a controller that dies before the ledger knows.
+  void IssueReceipt(uint64_t number) {
+    controller_->Stop();
+    const ledger::Batch batch = *ledger_->Get(number);
+    ASSERT_TRUE(report_->RegisterBatch(report::ShapeOf(number, job_.schema())).ok());
+    report::CommitRequest commit;
+    commit.partition = "out";
+    for (uint64_t index = 0; index < batch.items; ++index) {
+      report::CountedItem& item = commit.items.emplace_back();
+      item.batch = number;
+      item.index = index;
+      item.transactions = item.aggregated = ledger_->Items(number, index, 1)->front().transactions;
+      item.attempts = 1;
+      item.handler_version = batch.handler_version;
+    }
+    ASSERT_TRUE(report_->Commit(commit).ok());
+    report::BatchFacts facts;
+    facts.batch = number;
+    facts.job = batch.job;
+    facts.job_revision = batch.job_revision;
+    facts.handler_version = batch.handler_version;
+    facts.items = batch.items;
+    facts.transactions = batch.transactions;
+    facts.created = batch.created;
+    const auto receipt = report_->Complete(facts);
+    ASSERT_TRUE(receipt.ok()) << receipt.status();
+  }
+
+  absl::Status Cancel(uint64_t batch) {
+    rpc::CallContext context;
+    v1::CancelBatchRequest request;
+    request.set_batch(batch);
+    request.set_reason("sent twice");
+    v1::CancelBatchResponse response;
+    return rpc::FromGrpc(stub_->CancelBatch(&context, request, &response));
+  }
+};
+
+// Its request id would begin anew, and the same content would count twice.
+TEST_F(SealedCancelTest, RefusesToCancelABatchThatHasItsReceipt) {
+  const uint64_t batch = SubmitSealed();
+  IssueReceipt(batch);
+  const absl::Status refused = Cancel(batch);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("is complete"));
+  EXPECT_EQ(ledger_->Get(batch)->state, ledger::BatchState::kSealed);
+  const auto again = Submit("unwanted", Input(100));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->batch(), batch);
+}
+
+// The controller may have completed it; whether it has is not known.
+TEST_F(SealedCancelTest, LeavesABatchAsItIsWhileTheReportDoesNotAnswer) {
+  const uint64_t batch = SubmitSealed();
+  report_client_->AnswerCancels(absl::DeadlineExceededError("it hangs"));
+  const absl::Status unknown = scheduler_->Cancel(batch, "sent twice");
+  EXPECT_TRUE(absl::IsUnavailable(unknown)) << unknown;
+  EXPECT_THAT(unknown.message(), AllOf(HasSubstr("try again"), HasSubstr("it hangs")));
+  EXPECT_EQ(ledger_->Get(batch)->state, ledger::BatchState::kSealed);
+  report_client_->AnswerCancels(absl::OkStatus());
+  EXPECT_EQ(Cancel(batch), absl::OkStatus());
+  EXPECT_EQ(ledger_->Get(batch)->state, ledger::BatchState::kCancelled);
+  EXPECT_TRUE((*report_->Read())->GetProgress(batch)->cancelled.has_value());
+}
+
+TEST_F(SealedCancelTest, CancelsAnOpenUploadAlsoWhileTheReportDoesNotAnswer) {
+  report_client_->AnswerCancels(absl::UnavailableError("no controller is known here"));
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("unwanted"));
+  const uint64_t batch = upload.Hear().accepted().batch();
+  EXPECT_EQ(Cancel(batch), absl::OkStatus());
+  EXPECT_EQ(ledger_->Get(batch)->state, ledger::BatchState::kCancelled);
+  upload.End().IgnoreError();
+}
+
+TEST_F(SealedCancelTest, NamesAControllerThatIsTooOldToCancelABatch) {
+  const uint64_t batch = SubmitSealed();
+  report_client_->AnswerCancels(absl::UnimplementedError(""));
+  const absl::Status refused = Cancel(batch);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("upgrade the controller"));
+  EXPECT_EQ(ledger_->Get(batch)->state, ledger::BatchState::kSealed);
+}
+
+// The answer to the cancel was lost, and so may be the process that asked.
+TEST_F(SealedCancelTest, IsFollowedByTheLedgerWhenOnlyTheReportKnowsOfIt) {
+  const uint64_t batch = SubmitSealed();
+  ASSERT_TRUE(report_->CancelBatch(batch, {absl::FromUnixSeconds(1), "sent twice"}).ok());
+  const auto last = Watch(batch);
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->state(), v1::BATCH_STATE_CANCELLED);
+  EXPECT_EQ(last->cancel_reason(), "sent twice");
 }
 
 TEST_F(BatchServiceTest, RefusesTheRestOfAnUploadThatWasCancelled) {

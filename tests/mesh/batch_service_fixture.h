@@ -17,6 +17,7 @@
 #include "muster/base/decimal.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/mutex.h"
+#include "muster/base/status.h"
 #include "muster/client/batch.h"
 #include "muster/client/scaling_client.h"
 #include "muster/handler/handler.h"
@@ -111,6 +112,12 @@ class CountedDesk final : public report::ReportClient {
   int registered() const { return registered_; }
   int progress_asked() const { return progress_asked_; }
 
+  // From now on cancellations are answered with this, unless it is OK.
+  void AnswerCancels(absl::Status status) {
+    base::MutexLock lock(&mu_);
+    cancel_answer_ = std::move(status);
+  }
+
   void HoldRegistrations(bool hold) {
     base::MutexLock lock(&mu_);
     hold_ = hold;
@@ -148,6 +155,11 @@ class CountedDesk final : public report::ReportClient {
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
     return behind_.ReopenDeadLettered(batch, items);
   }
+  absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(cancel_answer_);
+    return behind_.CancelBatch(batch, cancellation);
+  }
   absl::StatusOr<bool> ForgetBatch(uint64_t batch) override { return behind_.ForgetBatch(batch); }
 
  private:
@@ -157,6 +169,7 @@ class CountedDesk final : public report::ReportClient {
   base::Mutex mu_;
   base::CondVar released_;
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status cancel_answer_ ABSL_GUARDED_BY(mu_);
 };
 
 class BatchServiceTest : public ::testing::Test {

@@ -301,23 +301,40 @@ absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
   return database_->Sync();
 }
 
+absl::Status RocksDbBatchLedger::CancelIfOpen(uint64_t number, absl::Time when,
+                                              const std::string& reason) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kSealed) {
+      return absl::FailedPreconditionError(absl::StrCat("batch ", number, " is sealed"));
+    }
+    MUSTER_RETURN_IF_ERROR(CancelLocked(std::move(batch), when, reason));
+  }
+  return database_->Sync();
+}
+
 absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
                                         const std::string& reason) {
   {
     base::MutexLock lock(&mu_);
     MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    if (batch.state == BatchState::kComplete) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("batch ", number, " is complete and cannot be cancelled"));
-    }
-    if (batch.state != BatchState::kCancelled) {
-      batch.state = BatchState::kCancelled;
-      batch.completed = when;
-      batch.cancel_reason = reason;
-      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
-    }
+    MUSTER_RETURN_IF_ERROR(CancelLocked(std::move(batch), when, reason));
   }
   return database_->Sync();
+}
+
+absl::Status RocksDbBatchLedger::CancelLocked(Batch batch, absl::Time when,
+                                              const std::string& reason) {
+  if (batch.state == BatchState::kCancelled) return absl::OkStatus();
+  if (batch.state == BatchState::kComplete) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("batch ", batch.number, " is complete and cannot be cancelled"));
+  }
+  batch.state = BatchState::kCancelled;
+  batch.completed = when;
+  batch.cancel_reason = reason;
+  return StoreProgressLocked(batch);
 }
 
 absl::StatusOr<std::vector<uint64_t>> RocksDbBatchLedger::ListDue(absl::Time now, size_t max) {

@@ -49,6 +49,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::StatusOr<uint32_t> BeginRefill(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Reopen(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CancelIfOpen(uint64_t batch, absl::Time when, const std::string& reason) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Sync() override ABSL_LOCKS_EXCLUDED(mu_) { return database_->Sync(); }
@@ -78,6 +80,9 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::StatusOr<ledger::Batch> GetOverLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Adds the deletion of all boundaries of the batch's items.
   absl::Status AddItemDeletions(uint64_t number, ::rocksdb::WriteBatch* write) const;
+  // As Cancel, of a batch in any state. Not synced.
+  absl::Status CancelLocked(ledger::Batch batch, absl::Time when, const std::string& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Writes the growing part of `batch`, and remembers it. Not synced.
   absl::Status StoreProgressLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> Read(size_t family, absl::string_view key,

@@ -316,6 +316,21 @@ TEST_F(LedgerTest, ABatchIsCancelledForGoodUnlessItIsComplete) {
   EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Cancel(2, absl::FromUnixSeconds(10), "")));
 }
 
+TEST_F(LedgerTest, DecidesAloneThatABatchIsCancelledOnlyWhileItIsOpen) {
+  for (uint64_t number = 1; number <= 3; ++number) Create(number);
+  const absl::Time when = absl::FromUnixSeconds(9);
+  ASSERT_TRUE(ledger_->CancelIfOpen(1, when, "unwanted").ok());
+  ASSERT_TRUE(ledger_->CancelIfOpen(1, when, "again").ok());
+  EXPECT_EQ(ledger_->Get(1)->state, BatchState::kCancelled);
+  EXPECT_EQ(ledger_->Get(1)->cancel_reason, "unwanted");
+  ASSERT_TRUE(ledger_->Seal(2, 0).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->CancelIfOpen(2, when, "")));
+  EXPECT_EQ(ledger_->Get(2)->state, BatchState::kSealed);
+  ASSERT_TRUE(ledger_->Seal(3, 0).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(3, when).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->CancelIfOpen(3, when, "")));
+}
+
 TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
   Create(1, "same");
   Create(2, "same");

@@ -87,7 +87,15 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
     MUSTER_RETURN_IF_ERROR(tools_.report_client->CheckCompletion(number_));
     return StepResult::kNeedsResults;
   }
-  MUSTER_RETURN_IF_ERROR(RefillWhatIsLost(batch));
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, AskReport());
+  if (counted.cancelled.has_value()) {
+    // The process that cancelled it died, or had no answer, before the ledger knew.
+    MUSTER_RETURN_IF_ERROR(
+        tools_.stores.ledger->Cancel(number_, counted.cancelled->when, counted.cancelled->reason));
+    MUSTER_RETURN_IF_ERROR(EndSuspension());
+    return StepResult::kCancelled;
+  }
+  MUSTER_RETURN_IF_ERROR(RefillWhatIsLost(batch, counted));
   return StepResult::kNeedsResults;
 }
 
@@ -154,10 +162,6 @@ absl::Status BatchEngine::CheckContent(const ledger::Batch& batch, const input::
       ". Put ", tools_.content->PathOf(number_),
       " back from a backup, or cancel the batch and submit it again"));
   return content_damage_;
-}
-
-absl::Status BatchEngine::Register() {
-  return tools_.report_client->RegisterBatch(report::ShapeOf(number_, job_->schema())).status();
 }
 
 // On another thread, so that the first items reach workers meanwhile. A result that is counted
@@ -252,11 +256,15 @@ absl::Status BatchEngine::EndSuspension() {
   return tools_.suspended->Remove(number_);
 }
 
-absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch) {
+absl::StatusOr<report::Progress> BatchEngine::AskReport() {
   // Registers at every check: the report may have been lost, or restored from an older copy.
-  MUSTER_RETURN_IF_ERROR(Register());
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted,
-                          tools_.report_client->GetProgress(number_));
+  MUSTER_RETURN_IF_ERROR(
+      tools_.report_client->RegisterBatch(report::ShapeOf(number_, job_->schema())).status());
+  return tools_.report_client->GetProgress(number_);
+}
+
+absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch,
+                                           const report::Progress& counted) {
   if (static_cast<uint64_t>(counted.items()) >= batch.items) {
     return tools_.report_client->CheckCompletion(number_);  // an earlier request may have been lost
   }

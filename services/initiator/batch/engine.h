@@ -73,6 +73,7 @@ enum class StepResult {
   kNeedsContent,  // all that has arrived is split: more of the upload must come
   kNeedsResults,  // all is put: results must be counted
   kRefused,       // the job cannot run on this content: refusal() says why
+  kCancelled,     // this step found the cancellation in the report, and the ledger has followed
   kDone,          // complete or cancelled
 };
 
@@ -116,7 +117,6 @@ class BatchEngine {
   // DataLoss: `content`, which is to be split, is not what the batch's submitter sealed.
   absl::Status CheckContent(const ledger::Batch& batch, const input::ByteSource& content,
                             const std::stop_token& stop);
-  absl::Status Register();
   // Starts to register the batch with the report, while the content is split.
   void BeginToRegister();
   // Waits until the report knows the batch, or the registration failed.
@@ -135,7 +135,10 @@ class BatchEngine {
   // Unavailable: the batch is suspended.
   absl::Status CheckSuspension(const ledger::Batch& batch);
   absl::Status EndSuspension();
-  absl::Status RefillWhatIsLost(const ledger::Batch& batch);
+  // `counted`: where the counting of the batch stands.
+  absl::Status RefillWhatIsLost(const ledger::Batch& batch, const report::Progress& counted);
+  // Registers the batch again, and answers where its counting stands.
+  absl::StatusOr<report::Progress> AskReport();
   // Puts the `lost` items again, unless the pause after fruitless refills is not over. `counted`:
   // items that the report has.
   absl::Status Refill(const ledger::Batch& batch, const std::vector<uint64_t>& lost,

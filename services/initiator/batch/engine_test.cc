@@ -39,6 +39,30 @@ TEST_F(BatchEngineTest, ANewProcessKnowsHowFarASealedBatchIs) {
   EXPECT_EQ(engine_->split_progress()->transactions_enqueued, 25u);
 }
 
+// The process that cancelled it died between report and ledger.
+TEST_F(BatchEngineTest, FollowsTheReportThatHasItsBatchAsCancelled) {
+  BeginWithRecords(25);
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  const report::Cancellation cancellation{clock_.Now() - absl::Seconds(3), "sent twice"};
+  ASSERT_TRUE(report_->CancelBatch(number_, cancellation).ok());
+  ASSERT_EQ(*engine_->Step({}), StepResult::kCancelled);
+  const auto batch = ledger_->Get(number_);
+  EXPECT_EQ(batch->state, BatchState::kCancelled);
+  EXPECT_EQ(batch->cancel_reason, "sent twice");
+  EXPECT_EQ(batch->completed, cancellation.when);
+  EXPECT_EQ(*engine_->Step({}), StepResult::kDone);
+}
+
+TEST_F(BatchEngineTest, ARunEndsWithAnErrorWhenTheReportHasItsBatchAsCancelled) {
+  BeginWithRecords(25);
+  const auto ended = Run([&] {
+    EXPECT_TRUE(report_->CancelBatch(number_, {clock_.Now(), "sent twice"}).ok());
+    wakeup_.Notify();
+  });
+  EXPECT_TRUE(absl::IsFailedPrecondition(ended.status())) << ended.status();
+  EXPECT_EQ(ledger_->Get(number_)->state, BatchState::kCancelled);
+}
+
 TEST_F(BatchEngineTest, EndsWithTheErrorOfItsController) {
   BeginWithRecords(10);
   const auto ended = Run([&] { wakeup_.Fail(absl::InternalError("the report is full")); });

@@ -43,6 +43,10 @@ absl::StatusOr<StepResult> RunToEnd(BatchEngine* engine, Wakeup* wakeup, base::C
     const absl::StatusOr<StepResult> step = engine->Step(stop);
     if (step.ok()) {
       if (*step == StepResult::kDone || *step == StepResult::kRefused) return step;
+      if (*step == StepResult::kCancelled) {
+        return absl::FailedPreconditionError(
+            "the batch was cancelled: the same command begins another one");
+      }
       has_stepped = true;
     } else {
       if (!has_stepped || !base::IsTransient(step.status())) return step.status();

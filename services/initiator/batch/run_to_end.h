@@ -35,7 +35,8 @@ class Wakeup {
 
 // Steps the batch until StepResult::kDone or kRefused. Between steps it waits for `wakeup`, for
 // `loss_check_interval` at most: a queue may have lost items. Errors: of a step, except that a
-// transient one that follows a completed step is tried again; of `wakeup`; Cancelled after `stop`.
+// transient one that follows a completed step is tried again; FailedPrecondition: the batch was
+// cancelled; of `wakeup`; Cancelled after `stop`.
 absl::StatusOr<StepResult> RunToEnd(BatchEngine* engine, Wakeup* wakeup, base::Clock* clock,
                                     absl::Duration loss_check_interval,
                                     const std::stop_token& stop);

@@ -130,6 +130,9 @@ void BatchScheduler::PublishCancellation(uint64_t cancelled) {
       tools_.stores.bus->Publish({tools_.options.instance, bus::BatchCancelledEvent{cancelled}}));
   base::LogUnlessOk(base::kWarning, "not all workers learn of a cancellation", told,
                     {{"batch", cancelled}});
+  if (tools_.content == nullptr) return;
+  tools_.content->Refuse(cancelled,
+                         absl::CancelledError(absl::StrCat("batch ", cancelled, " is cancelled")));
 }
 
 absl::StatusOr<int> BatchScheduler::Cancel(uint64_t batch, const std::string& reason,
@@ -139,14 +142,37 @@ absl::StatusOr<int> BatchScheduler::Cancel(uint64_t batch, const std::string& re
 }
 
 absl::Status BatchScheduler::Cancel(uint64_t batch, const std::string& reason) {
-  // The ledger first: the cancel must be recorded before workers and the upload act on it.
-  MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Cancel(
-      batch, tools_.stores.clock->Now(), base::Printable(reason, kMaxKeptReasonBytes)));
+  // Recorded first: workers and the upload act only on what is decided.
+  MUSTER_RETURN_IF_ERROR(RecordCancel(batch, base::Printable(reason, kMaxKeptReasonBytes)));
   PublishCancellation(batch);
-  tools_.content->Refuse(batch,
-                         absl::CancelledError(absl::StrCat("batch ", batch, " is cancelled")));
   Advance(batch);
   return absl::OkStatus();
+}
+
+// A batch ends once: by its receipt, or by a cancellation. An open batch cannot have a receipt, so
+// the ledger decides. The receipt of a sealed one may be there although the ledger does not know it
+// yet, so the report decides, in the transaction that would issue the receipt. If this process dies
+// before the ledger has followed, the batch's next step finds the decision in the report.
+absl::Status BatchScheduler::RecordCancel(uint64_t batch, const std::string& reason) {
+  ledger::BatchLedger* const ledger = tools_.stores.ledger;
+  const absl::Time now = tools_.stores.clock->Now();
+  const absl::Status cancelled = ledger->CancelIfOpen(batch, now, reason);
+  if (!absl::IsFailedPrecondition(cancelled)) return cancelled;
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger->Get(batch));
+  if (recorded.state == ledger::BatchState::kComplete) return cancelled;
+  const absl::Status decided = tools_.report_client->CancelBatch(batch, {now, reason});
+  if (absl::IsUnimplemented(decided)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", batch, " is sealed, and the controller is an older one, which cannot ",
+        "say whether it is complete: upgrade the controller, then cancel"));
+  }
+  if (base::IsTransient(decided)) {
+    return absl::UnavailableError(absl::StrCat(
+        "batch ", batch, " is sealed, and the controller, which may have completed it, does not ",
+        "answer: it is not known to be cancelled, try again (", decided.message(), ")"));
+  }
+  MUSTER_RETURN_IF_ERROR(decided);
+  return ledger->Cancel(batch, now, reason);
 }
 
 // The share of the content that has arrived so far; the full size is unknown until then.
@@ -356,7 +382,14 @@ void BatchScheduler::ProcessDue(uint64_t batch) {
   mu_.Unlock();
   absl::StatusOr<StepResult> step = StepResult::kNeedsResults;
   if (step_it) step = work->Step(stop_.get_token());
-  if (step.ok() && *step == StepResult::kRefused) CancelRefused(batch, work->refusal());
+  if (step.ok() && *step == StepResult::kRefused) {
+    const absl::Status cancelled = CancelRefused(batch, work->refusal());
+    if (!cancelled.ok()) step = cancelled;  // the next step refuses it again
+  }
+  if (step.ok() && *step == StepResult::kCancelled) {
+    PublishCancellation(batch);
+    step = StepResult::kDone;
+  }
   mu_.Lock();
 
   // A batch that waits for content steps again as soon as more arrives, and should not wait for the
@@ -420,12 +453,11 @@ void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl:
   ScheduleLocked(batch, entry, std::min(entry->step_at, later), entry->ask_at);
 }
 
-void BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
+absl::Status BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
   base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
             {{"batch", batch}, {"why", why.ToString()}});
   tools_.content->Refuse(batch, why);
-  base::LogUnlessOk(base::kError, "a batch cannot be cancelled",
-                    Cancel(batch, std::string(why.message())), {{"batch", batch}});
+  return Cancel(batch, std::string(why.message()));
 }
 
 absl::StatusOr<int> CancelAcks::Collect(uint64_t batch, const std::vector<std::string>& instances,

@@ -111,8 +111,10 @@ class BatchScheduler {
   // One of these clients has stopped sending.
   void NoteSenderGone(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // As BatchLedger::Cancel; then tells the workers and the batch's upload. The ledger keeps one
-  // line of `reason`.
+  // Gives up an open or sealed batch; then tells the workers and the batch's upload. The ledger
+  // keeps one line of `reason`. NotFound: no such batch. FailedPrecondition: it is complete, or has
+  // a receipt. Unavailable: it is sealed, and the report, which knows whether it has a receipt,
+  // does not answer; if the report has recorded the cancellation, the ledger follows by itself.
   absl::Status Cancel(uint64_t batch, const std::string& reason) ABSL_LOCKS_EXCLUDED(mu_);
   // Also waits, for `patience` at most, until each of `workers` has acknowledged that it no longer
   // works on the batch. Answers how many of them have.
@@ -178,13 +180,16 @@ class BatchScheduler {
   void NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Cancels a batch because its job cannot run on its content.
-  void CancelRefused(uint64_t batch, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CancelRefused(uint64_t batch, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  // Decides that the batch is cancelled, and records it.
+  absl::Status RecordCancel(uint64_t batch, const std::string& reason);
   absl::Duration CheckIntervalLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What is known of the batch's status without the report. True: the report need not be asked.
   bool StatusHere(BatchStatus* batch_status) ABSL_LOCKS_EXCLUDED(mu_);
   double SplitShare(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   // OK: the content is whole, or a client sends it, or may still resume it.
   absl::Status CheckSender(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
+  // Tells the workers and the batch's upload.
   void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
   // Removes some of what is due. Answers when to call it again.
   absl::Duration Sweep() ABSL_LOCKS_EXCLUDED(mu_);
