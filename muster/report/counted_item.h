@@ -37,6 +37,9 @@ struct BatchShape {
   std::string job;
   std::string job_revision;
   std::vector<GroupShape> groups;
+  // The data directory of the initiator that has the batch; empty: there is only one initiator, or
+  // an older muster began the batch.
+  std::string owner = "";
 };
 
 // Keys and measures become columns of one table: common databases must be able to hold them.

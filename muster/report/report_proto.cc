@@ -35,6 +35,7 @@ v1::CountingProgress ToProto(const Progress& progress) {
     *proto.mutable_cancelled() = base::ToProto(progress.cancelled->when);
     proto.set_cancel_reason(progress.cancelled->reason);
   }
+  proto.set_owner(progress.owner);
   return proto;
 }
 
@@ -62,6 +63,7 @@ Progress FromProto(const v1::CountingProgress& proto) {
   if (proto.has_cancelled()) {
     progress.cancelled = {base::FromProto(proto.cancelled()), proto.cancel_reason()};
   }
+  progress.owner = proto.owner();
   return progress;
 }
 

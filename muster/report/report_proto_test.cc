@@ -25,6 +25,7 @@ Progress Full() {
   progress.last_counted = absl::FromUnixMicros(1323435001000042);
   progress.receipt_revision = 8;
   progress.cancelled = {absl::FromUnixMicros(1323435002000042), "sent twice"};
+  progress.owner = "0123456789abcdef0123456789abcdef";
   return progress;
 }
 

@@ -29,7 +29,8 @@ namespace muster::report {
 // That a batch was given up.
 struct Cancellation {
   absl::Time when;
-  std::string reason;  // for people; may be empty
+  std::string reason;      // for people; may be empty
+  std::string owner = "";  // of the batch, as BatchShape has it
 };
 
 // Where the counting of a batch stands. transactions = aggregated + rejected + dead_lettered.
@@ -49,8 +50,9 @@ struct Progress {
   std::optional<absl::Time> first_counted;
   std::optional<absl::Time> last_counted;
   int64_t receipt_revision = 0;  // 0: no receipt yet
-  // As RegisterBatch and ReportReader::GetProgress answer it; others leave it out.
+  // As RegisterBatch and ReportReader::GetProgress answer them; others leave them out.
   std::optional<Cancellation> cancelled = std::nullopt;
+  std::string owner = "";  // that registered the batch; empty: it is not known
 
   int64_t items() const { return items_counted + items_dead; }
 };
@@ -134,6 +136,8 @@ class ReportStore {
 
   // Registers a batch and makes room for its job's groups; returns its progress. Registering the
   // same again is fine; FailedPrecondition when the batch is known with another job or revision.
+  // AlreadyExists: another owner has registered this number. A batch that was registered without an
+  // owner belongs to the first that names itself; a shape without one is taken for the owner's.
   // Unavailable: for example, the report was moved aside after it was opened.
   virtual absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) = 0;
 
@@ -157,7 +161,8 @@ class ReportStore {
   // Records that a batch is cancelled, also one that is not registered: it never gets a receipt.
   // What is counted of it stays, and results that are on their way are counted. Cancelling twice is
   // fine: the first cancellation stays. FailedPrecondition: the batch has a receipt, also of an
-  // earlier state. So a batch has one end: a receipt, or a cancellation.
+  // earlier state. So a batch has one end: a receipt, or a cancellation. AlreadyExists: the number
+  // belongs to another owner.
   virtual absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation) = 0;
 
   // Deletes what was counted of a batch, its receipt last: up to about `max_rows` rows, in one

@@ -142,6 +142,17 @@ TEST_P(ReportClientTest, HasTheReportDecideHowABatchEnds) {
   EXPECT_TRUE(absl::IsFailedPrecondition(report_client_->CancelBatch(kBatch + 1, cancellation)));
 }
 
+TEST_P(ReportClientTest, GivesABatchNumberToOneOwner) {
+  report::BatchShape first = Shop(), second = Shop();
+  first.owner = "directory a";
+  second.owner = "directory b";
+  ASSERT_TRUE(report_client_->RegisterBatch(first).ok());
+  EXPECT_EQ(report_client_->GetProgress(kBatch)->owner, "directory a");
+  EXPECT_TRUE(absl::IsAlreadyExists(report_client_->RegisterBatch(second).status()));
+  EXPECT_TRUE(absl::IsAlreadyExists(
+      report_client_->CancelBatch(kBatch, {clock_.Now(), "unwanted", second.owner})));
+}
+
 TEST_P(ReportClientTest, TalliesWhatIsCountedOfABatchThatIsNotComplete) {
   Register();
   EXPECT_EQ(report_client_->GetTally(kBatch)->rows_sha256, report::EmptyTally(kBatch).rows_sha256);

@@ -25,7 +25,7 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
   if (request.batch() == 0) return rpc::BadField("batch", "must not be 0");
   if (schema.job().empty()) return rpc::BadField("schema.job", "must not be empty");
   if (schema.revision().empty()) return rpc::BadField("schema.revision", "must not be empty");
-  report::BatchShape shape{request.batch(), schema.job(), schema.revision(), {}};
+  report::BatchShape shape{request.batch(), schema.job(), schema.revision(), {}, request.owner()};
   absl::Status wrong = report::ValidateBatchShape(shape);
   if (!wrong.ok()) return rpc::BadField("batch", wrong.message());
   for (int i = 0; i < schema.groups_size(); ++i) {
@@ -205,8 +205,8 @@ grpc::Status ReportService::RecordCancellation(grpc::ServerContext* context,
                                                v1::RecordCancellationResponse*) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     if (request->batch() == 0) return rpc::BadField("batch", "must not be 0");
-    return report_client_.CancelBatch(request->batch(),
-                                      {base::FromProto(request->cancelled()), request->reason()});
+    return report_client_.CancelBatch(request->batch(), {base::FromProto(request->cancelled()),
+                                                         request->reason(), request->owner()});
   });
 }
 

@@ -37,6 +37,7 @@ absl::StatusOr<report::Progress> RemoteReportClient::RegisterBatch(
   v1::RegisterBatchRequest request;
   request.set_batch(shape.batch);
   *request.mutable_schema() = report::ToProto(shape);
+  request.set_owner(shape.owner);
   MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::RegisterBatch, request));
   return report::FromProto(response.progress());
 }
@@ -118,6 +119,7 @@ absl::Status RemoteReportClient::CancelBatch(uint64_t batch,
   request.set_batch(batch);
   *request.mutable_cancelled() = base::ToProto(cancellation.when);
   request.set_reason(cancellation.reason);
+  request.set_owner(cancellation.owner);
   return Call(&Stub::RecordCancellation, request).status();
 }
 

@@ -20,8 +20,8 @@ namespace {
 // The tables that all batches share.
 constexpr const char* kCatalog[] = {"muster_table", "muster_column", "muster_job_table"};
 // Those with rows of batches, beside the groups' own.
-constexpr const char* kOfBatches[] = {"muster_batch", "muster_item", "muster_rejection",
-                                      "muster_receipt", "muster_cancelled"};
+constexpr const char* kOfBatches[] = {"muster_batch",   "muster_item",      "muster_rejection",
+                                      "muster_receipt", "muster_cancelled", "muster_owner"};
 
 absl::Status RemoveFile(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();

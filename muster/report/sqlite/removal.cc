@@ -54,7 +54,9 @@ absl::Status DeleteRowOf(Connection* connection, absl::string_view table, uint64
 absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t max_rows) {
   const absl::StatusOr<report::Progress> progress = LoadProgress(connection, batch);
   if (absl::IsNotFound(progress.status())) {
-    MUSTER_RETURN_IF_ERROR(DeleteRowOf(connection, "muster_cancelled", batch));
+    for (const char* table : {"muster_cancelled", "muster_owner"}) {
+      MUSTER_RETURN_IF_ERROR(DeleteRowOf(connection, table, batch));
+    }
     return true;
   }
   MUSTER_RETURN_IF_ERROR(progress.status());
@@ -67,7 +69,7 @@ absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t
     left -= connection->Changes();
     if (left <= 0) return false;
   }
-  for (const char* table : {"muster_cancelled", "muster_batch"}) {
+  for (const char* table : {"muster_cancelled", "muster_owner", "muster_batch"}) {
     MUSTER_RETURN_IF_ERROR(DeleteRowOf(connection, table, batch));
   }
   return true;

@@ -44,9 +44,35 @@ report::Progress ProgressOf(const Statement& row) {
   return progress;
 }
 
+// Empty: it is not known.
+absl::StatusOr<std::string> LoadOwner(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", "muster_owner"));
+  if (!is_there) return "";
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare("SELECT owner FROM muster_owner WHERE batch = ?"));
+  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch).Step());
+  return found ? std::string(query.Text(0)) : "";
+}
+
+// Two initiators may have drawn one number, when the store that counts numbers lost its last
+// writes: the first that registers it has it.
+absl::Status EnsureOwner(Connection* connection, uint64_t batch, const std::string& owner) {
+  if (owner.empty()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::string known, LoadOwner(connection, batch));
+  if (known == owner) return absl::OkStatus();
+  if (!known.empty()) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("batch ", batch, " is another initiator's, with data directory ", known));
+  }
+  MUSTER_ASSIGN_OR_RETURN(Statement insert,
+                          connection->Prepare("INSERT INTO muster_owner VALUES (?, ?)"));
+  return insert.Run(batch, owner);
+}
+
 }  // namespace
 
 absl::Status EnsureBatch(Connection* connection, const report::BatchShape& shape) {
+  MUSTER_RETURN_IF_ERROR(EnsureOwner(connection, shape.batch, shape.owner));
   MUSTER_ASSIGN_OR_RETURN(Statement insert,
                           connection->Prepare("INSERT INTO muster_batch (batch, job, job_revision) "
                                               "VALUES (?, ?, ?) ON CONFLICT DO NOTHING"));
@@ -92,11 +118,13 @@ absl::StatusOr<std::optional<report::Cancellation>> LoadCancellation(Connection*
 absl::StatusOr<report::Progress> LoadStanding(Connection* connection, uint64_t batch) {
   MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection, batch));
   MUSTER_ASSIGN_OR_RETURN(progress.cancelled, LoadCancellation(connection, batch));
+  MUSTER_ASSIGN_OR_RETURN(progress.owner, LoadOwner(connection, batch));
   return progress;
 }
 
 absl::Status StoreCancellation(Connection* connection, uint64_t batch,
                                const report::Cancellation& cancellation) {
+  MUSTER_RETURN_IF_ERROR(EnsureOwner(connection, batch, cancellation.owner));
   const absl::StatusOr<report::Progress> progress = LoadProgress(connection, batch);
   if (!progress.ok() && !absl::IsNotFound(progress.status())) return progress.status();
   if (progress.ok() && progress->receipt_revision > 0) {

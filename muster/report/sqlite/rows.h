@@ -15,6 +15,7 @@
 namespace muster::report::sqlite {
 
 // In the caller's transaction. FailedPrecondition: known with another job or revision.
+// AlreadyExists: another owner's.
 absl::Status EnsureBatch(Connection* connection, const report::BatchShape& shape);
 
 // NotFound naming the batch.
@@ -25,10 +26,11 @@ absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connec
 // nullopt: the batch is not cancelled.
 absl::StatusOr<std::optional<report::Cancellation>> LoadCancellation(Connection* connection,
                                                                      uint64_t batch);
-// LoadProgress with the batch's cancellation.
+// LoadProgress with the batch's cancellation and owner.
 absl::StatusOr<report::Progress> LoadStanding(Connection* connection, uint64_t batch);
 
-// In the caller's transaction. FailedPrecondition: the batch has a receipt.
+// In the caller's transaction. FailedPrecondition: the batch has a receipt. AlreadyExists: it is
+// another owner's.
 absl::Status StoreCancellation(Connection* connection, uint64_t batch,
                                const report::Cancellation& cancellation);
 

@@ -59,6 +59,7 @@ constexpr AddedTable kAddedTables[] = {
     {"muster_cancelled",
      "CREATE TABLE muster_cancelled (batch INTEGER PRIMARY KEY, cancelled INTEGER NOT NULL, "
      "reason TEXT NOT NULL)"},
+    {"muster_owner", "CREATE TABLE muster_owner (batch INTEGER PRIMARY KEY, owner TEXT NOT NULL)"},
 };
 
 constexpr absl::string_view kViews = R"sql(

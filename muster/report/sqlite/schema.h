@@ -8,6 +8,7 @@
 //   muster_rejection  the transactions that were refused
 //   muster_receipt    issued receipts, in their canonical text
 //   muster_cancelled  batches that are cancelled, and so never get a receipt
+//   muster_owner      the initiator that registered a batch
 //   muster_partition  the epoch that may commit for a partition of the output queue
 //
 // Views for people, with times and fingerprints as text: muster_batches, muster_items,

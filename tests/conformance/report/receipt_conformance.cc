@@ -161,6 +161,23 @@ TEST_P(ReportConformanceTest, KeepsTheCancellationOfABatchThatIsNotRegisteredUnt
   EXPECT_FALSE(store()->RegisterBatch(Shop(kLate + 1))->cancelled.has_value());
 }
 
+TEST_P(ReportConformanceTest, GivesABatchNumberToOneOwner) {
+  BatchShape first = Shop(), second = Shop();
+  first.owner = "directory a";
+  second.owner = "directory b";
+  ASSERT_TRUE(store()->RegisterBatch(first).ok()) << "registered without an owner so far";
+  Restart();
+  EXPECT_EQ(store()->RegisterBatch(first)->owner, "directory a");
+  EXPECT_TRUE(absl::IsAlreadyExists(store()->RegisterBatch(second).status()));
+  EXPECT_TRUE(
+      absl::IsAlreadyExists(store()->CancelBatch(kBatch, {Now(), "unwanted", second.owner})));
+  EXPECT_EQ(store()->RegisterBatch(Shop())->owner, "directory a") << "an older initiator's";
+  EXPECT_EQ(GetProgress().owner, "directory a");
+  EXPECT_FALSE(GetProgress().cancelled.has_value());
+  ASSERT_TRUE(store()->ForgetBatch(kBatch, 100).value());
+  EXPECT_TRUE(store()->RegisterBatch(second).ok()) << "nothing of it is left";
+}
+
 TEST_P(ReportConformanceTest, ForgetsABatchStepByStepAndNoOther) {
   constexpr uint64_t kOther = kBatch + 1;
   ASSERT_TRUE(store()->RegisterBatch(Shop(kOther)).ok());
