@@ -71,6 +71,9 @@ struct Batch {
   std::optional<absl::Duration> sla;
   std::optional<base::TraceContext> trace;  // none: an older muster began the batch
   std::optional<Retention> retention;       // none: an older muster began the batch
+  // The data directory of the initiator that has the batch (its file initiator-id); empty: there is
+  // only one initiator, or an older muster began the batch.
+  std::string owner;
 
   BatchState state = BatchState::kOpen;
   uint64_t source_bytes = 0;            // split so far; all of the source once sealed
@@ -83,6 +86,7 @@ struct Batch {
   std::string cancel_reason;            // for people; may be empty
   bool content_deleted = false;         // of a batch that is over; likewise
   bool items_deleted = false;
+  bool disowned = false;  // of a cancelled batch: its number is another initiator's
   // None: not an upload, or not sealed yet, or sealed by an older muster.
   std::optional<SealedContent> sealed_content;
 
@@ -188,6 +192,11 @@ class BatchLedger : public BatchRecords {
   // cancellation first (ReportStore::CancelBatch): the report may have issued its receipt.
   // FailedPrecondition: the batch is complete.
   virtual absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) = 0;
+
+  // Cancels an open or sealed batch because the batch of its number is another initiator's: what
+  // the number means elsewhere, as in the report, is not this batch. FailedPrecondition: it is
+  // complete.
+  virtual absl::Status Disown(uint64_t batch, absl::Time when, const std::string& reason) = 0;
 
   // After OK, everything that was read before the call is durable. A change can be read before it
   // is durable, even if it never becomes so: call Sync before confirming a change that another

@@ -85,6 +85,7 @@ v1::BatchRecord RecordOf(const Batch& batch) {
     *record.mutable_keep_items() = base::ToProto(batch.retention->items);
     *record.mutable_keep_batch() = base::ToProto(batch.retention->batch);
   }
+  record.set_owner(batch.owner);
   record.MergeFromString(batch.unknown_of_record);
   return record;
 }
@@ -116,6 +117,7 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
                                  .items = base::FromProto(record.keep_items()),
                                  .batch = base::FromProto(record.keep_batch())};
   }
+  batch->owner = record.owner();
   return absl::OkStatus();
 }
 
@@ -140,6 +142,7 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
   }
   progress.set_content_deleted(batch.content_deleted);
   progress.set_items_deleted(batch.items_deleted);
+  progress.set_disowned(batch.disowned);
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
@@ -165,6 +168,7 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   }
   batch->content_deleted = progress.content_deleted();
   batch->items_deleted = progress.items_deleted();
+  batch->disowned = progress.disowned();
   return absl::OkStatus();
 }
 

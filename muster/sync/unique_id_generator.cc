@@ -51,6 +51,11 @@ absl::StatusOr<int64_t> UniqueIdGenerator::NextId() {
   return next_++;
 }
 
+void UniqueIdGenerator::DropRange() {
+  base::MutexLock lock(&mu_);
+  next_ = end_;
+}
+
 absl::Status UniqueIdGenerator::ReserveLocked() {
   for (int attempt = 0; attempt <= options_.max_retries; ++attempt) {
     MUSTER_ASSIGN_OR_RETURN(const bool reserved, TryReserveLocked());

@@ -41,6 +41,10 @@ class UniqueIdGenerator {
   // next call tries to reserve again; an id that is not reserved is never handed out (D6).
   absl::StatusOr<int64_t> NextId() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Hands out no more of the range in memory: one of its ids was given elsewhere, so the store may
+  // have lost its reservation.
+  void DropRange() ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   absl::Status ReserveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // True: the range is reserved. False: another process was first.

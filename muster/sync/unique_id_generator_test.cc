@@ -39,6 +39,13 @@ TEST_F(UniqueIdGeneratorTest, CountsFromOne) {
   EXPECT_EQ(*ids.NextId(), 2);
 }
 
+TEST_F(UniqueIdGeneratorTest, HandsOutNoMoreOfARangeThatIsDropped) {
+  UniqueIdGenerator ids = Generator(10);
+  EXPECT_EQ(*ids.NextId(), 1);
+  ids.DropRange();
+  EXPECT_EQ(*ids.NextId(), 11);
+}
+
 TEST_F(UniqueIdGeneratorTest, WritesOncePerRange) {
   UniqueIdGenerator ids = Generator(1000);
   Skip(&ids, 1000);

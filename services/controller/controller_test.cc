@@ -114,6 +114,35 @@ TEST_F(ControllerTest, GoesOnWithoutAReceiptWhenTheBatchIsCancelledJustBeforeIt)
   EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kSealed);
 }
 
+// Two initiators have drawn one number, and the one whose batch it is not answers.
+TEST_F(ControllerTest, CountsNothingByALedgerThatIsNotTheOwners) {
+  ledger::Batch batch;
+  batch.number = kBatch;
+  batch.request_id = "request";
+  batch.job = "shop";
+  batch.job_revision = "r1";
+  batch.owner = "directory b";
+  batch.created = clock_.Now();
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  ledger::ItemBoundary item;
+  item.length = 100;
+  item.transactions = 10;
+  item.content = base::Fingerprint("slice 0");
+  ASSERT_TRUE(ledger_->Append(kBatch, 0, {item}).ok());
+  report::BatchShape shape{
+      kBatch, "shop", "r1", {{"by_customer", {"customer"}, {{"revenue", false, 2}}}}};
+  shape.owner = "directory a";
+  ASSERT_TRUE(sqlite_->RegisterBatch(shape).ok());
+  Seal();
+  PutQuietly({Result(0)});
+  Start();
+  clock_.AwaitSleepers(1);
+  Stop();
+  EXPECT_EQ(GetProgress().items(), 0);
+  EXPECT_EQ(Stats().stored(), 1) << "it waits for its owner's ledger";
+  EXPECT_EQ(Stats().poison, 0);
+}
+
 // Its results are settled all the same, or they would come again each time.
 TEST_F(ControllerTest, SettlesTheResultsOfABatchWhoseReceiptIsRefusedAndAsksForItAgain) {
   OpenBatch(1);

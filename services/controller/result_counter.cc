@@ -44,6 +44,15 @@ absl::Status SetApart(uint64_t batch, const absl::Status& why) {
       absl::StrCat("batch ", batch, " cannot be counted: ", why.ToString()));
 }
 
+// Two initiators may have drawn one number. Until the one without it knows, its ledger may answer.
+absl::Status CheckOwner(const ledger::Batch& batch, const report::Progress& counted) {
+  if (batch.owner.empty() || counted.owner.empty() || batch.owner == counted.owner) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("the ledger of batch ", batch.number, " that answers is not its owner's"));
+}
+
 bool HasAll(const report::Progress& progress, const ledger::Batch& batch) {
   return static_cast<uint64_t>(progress.items()) >= batch.items;
 }
@@ -300,6 +309,8 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
   if (!HasAll(progress, batch) || (!was_complete && batch.state != ledger::BatchState::kSealed)) {
     return absl::OkStatus();
   }
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress standing, GetProgress(progress.batch));
+  MUSTER_RETURN_IF_ERROR(CheckOwner(batch, standing));
   const report::BatchFacts facts = FactsOf(batch, deps_.queues->traits());
   const absl::Status issued = Retrying([&] { return deps_.report->Complete(facts); }).status();
   if (absl::IsFailedPrecondition(issued)) {
@@ -383,6 +394,7 @@ absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
     progress = Register(*recorded);
   }
   MUSTER_RETURN_IF_ERROR(progress.status());
+  MUSTER_RETURN_IF_ERROR(CheckOwner(*recorded, *progress));
   if (pages_.size() >= kMaxPages) pages_.erase(pages_.begin());  // the oldest batch
   Page& page = pages_[batch];
   page.counted = progress->items();

@@ -78,7 +78,7 @@ struct InitiatorRole::Parts {
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
                      [this](const job::JobDefinition& job) { return admission.Admit(job); },
                      role->clock_, role->options_.trace_sample,
-                     role->directory_id_.empty() ? nullptr : &claims}),
+                     role->directory_id_.empty() ? nullptr : &claims, role->directory_id_}),
         reopener(role->ledger_.get(), &report_client, &scheduler),
         other_ledgers([role] { return role->membership_->AddressesOf(v1::ROLE_INITIATOR); },
                       role->host_.channel()),
@@ -164,6 +164,7 @@ batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts
     return parts->versions.NoneFits(batch.job, batch.handler_version);
   };
   tools.jobs = &parts->jobs;
+  tools.on_number_taken = [parts] { parts->numbers.DropRange(); };
   if (!directory_id_.empty()) {
     tools.release_request = [parts](const ledger::Batch& batch) {
       return parts->claims.Release(batch);

@@ -142,6 +142,29 @@ TEST(BatchCodecTest, KeepsThatTheRequestIdIsClaimed) {
   EXPECT_TRUE(read.request_claimed);
 }
 
+// Field 27, and field 18 of the progress.
+TEST(BatchCodecTest, KeepsWhoseTheBatchIs) {
+  Batch owned = Golden(), read;
+  owned.owner = "ab";
+  owned.disowned = true;
+  const std::string record = EncodeRecord(owned), progress = EncodeProgress(owned);
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(record, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form"),
+                   base::BytesFromHex("da01026162")));
+  EXPECT_EQ(
+      *muster::rocksdb::CheckedPayload(progress, "form"),
+      absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenProgress), "form"),
+                   base::BytesFromHex("900101")));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  ASSERT_TRUE(DecodeProgress(progress, 7, &read).ok());
+  EXPECT_EQ(read.owner, "ab");
+  EXPECT_TRUE(read.disowned);
+  Batch old;
+  ASSERT_TRUE(DecodeRecord(base::BytesFromHex(kGoldenRecord), 7, &old).ok());
+  EXPECT_EQ(old.owner, "");
+}
+
 // Field 9.
 TEST(BatchCodecTest, KeepsWhatTheSubmitterOfAnUploadSealed) {
   Batch sealed = Golden(), read;

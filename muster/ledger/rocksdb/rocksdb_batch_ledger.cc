@@ -324,6 +324,21 @@ absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
   return database_->Sync();
 }
 
+absl::Status RocksDbBatchLedger::Disown(uint64_t number, absl::Time when,
+                                        const std::string& reason) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    batch.disowned = true;
+    if (batch.state == BatchState::kCancelled) {
+      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
+    } else {
+      MUSTER_RETURN_IF_ERROR(CancelLocked(std::move(batch), when, reason));
+    }
+  }
+  return database_->Sync();
+}
+
 absl::Status RocksDbBatchLedger::CancelLocked(Batch batch, absl::Time when,
                                               const std::string& reason) {
   if (batch.state == BatchState::kCancelled) return absl::OkStatus();

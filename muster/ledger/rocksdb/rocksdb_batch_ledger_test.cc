@@ -331,6 +331,21 @@ TEST_F(LedgerTest, DecidesAloneThatABatchIsCancelledOnlyWhileItIsOpen) {
   EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->CancelIfOpen(3, when, "")));
 }
 
+TEST_F(LedgerTest, ADisownedBatchIsCancelledForGood) {
+  Create(1);
+  ASSERT_TRUE(ledger_->Seal(1, 0).ok());
+  ASSERT_TRUE(ledger_->Disown(1, absl::FromUnixSeconds(9), "another's").ok());
+  ASSERT_TRUE(ledger_->Disown(1, absl::FromUnixSeconds(10), "again").ok());
+  EXPECT_EQ(ledger_->Get(1)->state, BatchState::kCancelled);
+  EXPECT_EQ(ledger_->Get(1)->cancel_reason, "another's");
+  EXPECT_TRUE(ledger_->Get(1)->disowned);
+  Create(2);
+  ASSERT_TRUE(ledger_->Cancel(2, absl::FromUnixSeconds(9), "unwanted").ok());
+  EXPECT_FALSE(ledger_->Get(2)->disowned);
+  ASSERT_TRUE(ledger_->Disown(2, absl::FromUnixSeconds(10), "another's").ok());
+  EXPECT_TRUE(ledger_->Get(2)->disowned);
+}
+
 TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
   Create(1, "same");
   Create(2, "same");

@@ -243,7 +243,9 @@ absl::StatusOr<report::StoredReceipt> BatchService::Receipt(uint64_t number) {
 
 absl::StatusOr<report::StoredReceipt> BatchService::ReceiptOfCancelled(const ledger::Batch& batch) {
   const absl::Time now = deps_.clock->Now();
-  absl::StatusOr<report::Tally> tally = deps_.report_client->GetTally(batch.number);
+  absl::StatusOr<report::Tally> tally = report::EmptyTally(batch.number);
+  // What the report has under a disowned number is not this batch's.
+  if (!batch.disowned) tally = deps_.report_client->GetTally(batch.number);
   if (absl::IsNotFound(tally.status())) tally = report::EmptyTally(batch.number);
   MUSTER_RETURN_IF_ERROR(tally.status());
   return item::CancelledReceipt(batch, *tally, now);

@@ -16,13 +16,20 @@ namespace {
 
 constexpr int kMaxItems = 4096;
 
+// NotFound, too: the batch of this number is another initiator's.
+absl::StatusOr<ledger::Batch> GetOwn(ledger::BatchLedger* ledger, uint64_t number) {
+  absl::StatusOr<ledger::Batch> batch = ledger->Get(number);
+  if (!batch.ok() || !batch->disowned) return batch;
+  return absl::NotFoundError(absl::StrCat("batch ", number, " is another initiator's"));
+}
+
 }  // namespace
 
 grpc::Status LedgerService::GetLedgerBatch(grpc::ServerContext* context,
                                            const v1::GetLedgerBatchRequest* request,
                                            v1::GetLedgerBatchResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(request->batch()));
+    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, GetOwn(ledger_, request->batch()));
     *response->mutable_record() = ledger::RecordOf(batch);
     response->mutable_record()->clear_content();  // controllers do not need it to count
     *response->mutable_progress() = ledger::ProgressOf(batch);
@@ -37,7 +44,7 @@ grpc::Status LedgerService::ListItems(grpc::ServerContext* context,
     if (request->max_items() < 1 || request->max_items() > kMaxItems) {
       return rpc::BadField("max_items", absl::StrCat("must be within 1 to ", kMaxItems));
     }
-    MUSTER_RETURN_IF_ERROR(ledger_->Get(request->batch()).status());
+    MUSTER_RETURN_IF_ERROR(GetOwn(ledger_, request->batch()).status());
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::ItemBoundary> items,
                             ledger_->Items(request->batch(), request->first_index(),
                                            static_cast<size_t>(request->max_items())));
@@ -50,6 +57,7 @@ grpc::Status LedgerService::MarkComplete(grpc::ServerContext* context,
                                          const v1::MarkCompleteRequest* request,
                                          v1::MarkCompleteResponse*) {
   return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(GetOwn(ledger_, request->batch()).status());
     MUSTER_RETURN_IF_ERROR(
         ledger_->MarkComplete(request->batch(), base::FromProto(request->completed())));
     on_complete_(request->batch());
@@ -64,6 +72,7 @@ grpc::Status LedgerService::ReopenItems(grpc::ServerContext* context,
     if (request->items_size() > queue::kMaxListPoison) {
       return rpc::BadField("items", absl::StrCat("at most ", queue::kMaxListPoison));
     }
+    MUSTER_RETURN_IF_ERROR(GetOwn(ledger_, request->batch()).status());
     return reopener_->Grant(request->batch(), request->items());
   });
 }

@@ -79,6 +79,19 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
     MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
     return StepResult::kDone;
   }
+  absl::StatusOr<StepResult> advanced = Advance(batch, stop);
+  if (!number_taken_) return advanced;
+  MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->Disown(
+      number_, tools_.stores.clock->Now(),
+      "its number is another batch's, for the NATS server lost numbers: submit it again"));
+  MUSTER_RETURN_IF_ERROR(EndSuspension());
+  base::Log(base::kError, "a batch has ended: its number is another initiator's",
+            {{"batch", number_}, {"why", advanced.status().message()}});
+  return StepResult::kDisowned;
+}
+
+absl::StatusOr<StepResult> BatchEngine::Advance(const ledger::Batch& batch,
+                                                const std::stop_token& stop) {
   if (batch.state == ledger::BatchState::kOpen || batch.enqueued_items < batch.items) {
     const absl::Status enqueued = Enqueue(batch, stop);
     if (input::HasNotArrived(enqueued)) return StepResult::kNeedsContent;
@@ -110,6 +123,7 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_to
   if (enqueuer_ != nullptr) return absl::OkStatus();
   if (!job_.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(job_, job::ParseJob(batch.job_definition, batch.job));
+    owner_ = batch.owner;
   }
   BeginToRegister();
   MUSTER_RETURN_IF_ERROR(queues_->Ensure(*job_));
@@ -170,7 +184,7 @@ absl::Status BatchEngine::CheckContent(const ledger::Batch& batch, const input::
 void BatchEngine::BeginToRegister() {
   if (registered_ || registering_.valid()) return;
   const auto task = std::make_shared<std::packaged_task<absl::Status()>>(
-      [client = tools_.report_client, shape = report::ShapeOf(number_, job_->schema())] {
+      [client = tools_.report_client, shape = Shape()] {
         return client->RegisterBatch(shape).status();
       });
   registering_ = task->get_future();
@@ -178,11 +192,22 @@ void BatchEngine::BeginToRegister() {
   tools_.registrations->Add([task] { (*task)(); });
 }
 
+absl::Status BatchEngine::NoteAnswer(absl::Status registered) {
+  number_taken_ = absl::IsAlreadyExists(registered);
+  return registered;
+}
+
+report::BatchShape BatchEngine::Shape() const {
+  report::BatchShape shape = report::ShapeOf(number_, job_->schema());
+  shape.owner = owner_;
+  return shape;
+}
+
 absl::Status BatchEngine::AwaitRegistered() {
   BeginToRegister();
   if (registered_) return absl::OkStatus();
   MUSTER_CHECK(registering_.valid(), "batch ", number_, " is neither registered nor registering");
-  MUSTER_RETURN_IF_ERROR(registering_.get());
+  MUSTER_RETURN_IF_ERROR(NoteAnswer(registering_.get()));
   registered_ = true;
   return absl::OkStatus();
 }
@@ -258,8 +283,7 @@ absl::Status BatchEngine::EndSuspension() {
 
 absl::StatusOr<report::Progress> BatchEngine::AskReport() {
   // Registers at every check: the report may have been lost, or restored from an older copy.
-  MUSTER_RETURN_IF_ERROR(
-      tools_.report_client->RegisterBatch(report::ShapeOf(number_, job_->schema())).status());
+  MUSTER_RETURN_IF_ERROR(NoteAnswer(tools_.report_client->RegisterBatch(Shape()).status()));
   return tools_.report_client->GetProgress(number_);
 }
 

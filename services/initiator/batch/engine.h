@@ -66,6 +66,8 @@ struct EngineDependencies {
   // Registers batches with the report while their first items are put; null: that waits until the
   // report has answered.
   base::WorkerPool* registrations = nullptr;
+  // Called when the number of a batch turns out to be another initiator's; may be empty.
+  std::function<void()> on_number_taken = nullptr;
 };
 
 // How a step ended.
@@ -73,6 +75,7 @@ enum class StepResult {
   kNeedsContent,  // all that has arrived is split: more of the upload must come
   kNeedsResults,  // all is put: results must be counted
   kRefused,       // the job cannot run on this content: refusal() says why
+  kDisowned,      // its number is another initiator's: the batch has ended, and is to be sent again
   kCancelled,     // this step found the cancellation in the report, and the ledger has followed
   kDone,          // complete or cancelled
 };
@@ -119,8 +122,13 @@ class BatchEngine {
                             const std::stop_token& stop);
   // Starts to register the batch with the report, while the content is split.
   void BeginToRegister();
+  report::BatchShape Shape() const;
+  // Notes what the report has answered to a registration, and answers the same.
+  absl::Status NoteAnswer(absl::Status registered);
   // Waits until the report knows the batch, or the registration failed.
   absl::Status AwaitRegistered();
+  // As Step, of a batch that is neither complete nor cancelled, once it is prepared.
+  absl::StatusOr<StepResult> Advance(const ledger::Batch& batch, const std::stop_token& stop);
   absl::Status Enqueue(const ledger::Batch& batch, const std::stop_token& stop);
   // Puts the batch's job back into the registry if the broker has lost it, so that processors find
   // it.
@@ -150,6 +158,7 @@ class BatchEngine {
   const EngineDependencies tools_;
   JobQueues* const queues_;  // not owned
   std::optional<job::JobDefinition> job_;
+  std::string owner_;  // of the batch; set with job_
   std::unique_ptr<BatchSource> source_;
   std::optional<LostItemDetector> lost_items_;
   int fruitless_refills_ = 0;  // in a row
@@ -164,7 +173,8 @@ class BatchEngine {
 
   std::atomic<const Progress*> progress_ = nullptr;  // enqueuer_'s, for other threads
 
-  bool registered_ = false;  // the report knows the batch
+  bool registered_ = false;    // the report knows the batch
+  bool number_taken_ = false;  // the report has another initiator's batch of this number
   std::future<absl::Status> registering_;
 };
 

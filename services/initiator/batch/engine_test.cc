@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/item/work_item_codec.h"
+#include "muster/report/report_proto.h"
 #include "tests/fakes/initiator/batch_engine_fixture.h"
 
 namespace muster::initiator::batch {
@@ -61,6 +62,33 @@ TEST_F(BatchEngineTest, ARunEndsWithAnErrorWhenTheReportHasItsBatchAsCancelled) 
   });
   EXPECT_TRUE(absl::IsFailedPrecondition(ended.status())) << ended.status();
   EXPECT_EQ(ledger_->Get(number_)->state, BatchState::kCancelled);
+}
+
+// The store that counts numbers has lost its last writes, and two initiators drew the same number.
+TEST_F(BatchEngineTest, EndsABatchWhoseNumberIsAnotherInitiators) {
+  std::ofstream(input_) << "n\n1\n";
+  const auto source = BatchSource::Open(input_, job_.input).value();
+  ledger::Batch batch;
+  batch.number = number_ = 101;
+  batch.request_id = "req";
+  batch.job = "sum";
+  batch.job_revision = job_.revision;
+  batch.job_definition = kSumJob;
+  batch.source_path = input_;
+  batch.source_header = source->header_fingerprint();
+  batch.source_size = source->size();
+  batch.owner = "directory b";
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  report::BatchShape other = report::ShapeOf(number_, job_.schema());
+  other.owner = "directory a";
+  ASSERT_TRUE(report_->RegisterBatch(other).ok());
+  engine_ = std::make_unique<BatchEngine>(number_, Dependencies(), job_queues_.get());
+  EXPECT_EQ(*engine_->Step({}), StepResult::kDisowned);
+  const auto ended = ledger_->Get(number_);
+  EXPECT_EQ(ended->state, BatchState::kCancelled);
+  EXPECT_TRUE(ended->disowned);
+  EXPECT_THAT(ended->cancel_reason, HasSubstr("submit it again"));
+  EXPECT_EQ(*engine_->Step({}), StepResult::kDone);
 }
 
 TEST_F(BatchEngineTest, EndsWithTheErrorOfItsController) {

@@ -106,7 +106,8 @@ absl::Status BatchRemover::RemoveBatch(const ledger::Batch& batch) {
   // of its copy says once more that it is claimed.
   MUSTER_RETURN_IF_ERROR(ReleaseRequest(batch));
   MUSTER_RETURN_IF_ERROR(RemoveItems(batch));
-  for (bool done = false; !done;) {
+  // What the report has under the number of a disowned batch is another initiator's.
+  for (bool done = batch.disowned; !done;) {
     MUSTER_ASSIGN_OR_RETURN(done, deps_.report_client->ForgetBatch(batch.number));
   }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->Delete(batch.number));

@@ -185,6 +185,14 @@ TEST_F(BatchRemoverTest, GoesOnWithARemovalThatWasCutOff) {
   EXPECT_EQ(Left(1), "");
 }
 
+// The report's rows under its number are another initiator's.
+TEST_F(BatchRemoverTest, LeavesTheReportOfADisownedBatchAlone) {
+  Create(1);
+  ASSERT_TRUE(ledger_->Disown(1, clock_.Now(), "another's").ok());
+  ASSERT_TRUE(remover_.Delete(1).ok());
+  EXPECT_EQ(Left(1), "report");
+}
+
 TEST_F(BatchRemoverTest, DeletesABatchOnRequestAndNoOther) {
   Create(1);
   Create(2);

@@ -43,7 +43,7 @@ absl::StatusOr<StepResult> RunToEnd(BatchEngine* engine, Wakeup* wakeup, base::C
     const absl::StatusOr<StepResult> step = engine->Step(stop);
     if (step.ok()) {
       if (*step == StepResult::kDone || *step == StepResult::kRefused) return step;
-      if (*step == StepResult::kCancelled) {
+      if (*step == StepResult::kCancelled || *step == StepResult::kDisowned) {
         return absl::FailedPreconditionError(
             "the batch was cancelled: the same command begins another one");
       }

@@ -130,6 +130,10 @@ void BatchScheduler::PublishCancellation(uint64_t cancelled) {
       tools_.stores.bus->Publish({tools_.options.instance, bus::BatchCancelledEvent{cancelled}}));
   base::LogUnlessOk(base::kWarning, "not all workers learn of a cancellation", told,
                     {{"batch", cancelled}});
+  RefuseContent(cancelled);
+}
+
+void BatchScheduler::RefuseContent(uint64_t cancelled) {
   if (tools_.content == nullptr) return;
   tools_.content->Refuse(cancelled,
                          absl::CancelledError(absl::StrCat("batch ", cancelled, " is cancelled")));
@@ -160,11 +164,17 @@ absl::Status BatchScheduler::RecordCancel(uint64_t batch, const std::string& rea
   if (!absl::IsFailedPrecondition(cancelled)) return cancelled;
   MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger->Get(batch));
   if (recorded.state == ledger::BatchState::kComplete) return cancelled;
-  const absl::Status decided = tools_.report_client->CancelBatch(batch, {now, reason});
+  const absl::Status decided =
+      tools_.report_client->CancelBatch(batch, {now, reason, recorded.owner});
   if (absl::IsUnimplemented(decided)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "batch ", batch, " is sealed, and the controller is an older one, which cannot ",
         "say whether it is complete: upgrade the controller, then cancel"));
+  }
+  if (absl::IsAlreadyExists(decided)) {
+    // The batch's own next step ends it: workers must not be told of a cancellation.
+    Advance(batch);
+    return absl::FailedPreconditionError(decided.message());
   }
   if (base::IsTransient(decided)) {
     return absl::UnavailableError(absl::StrCat(
@@ -222,8 +232,8 @@ bool BatchScheduler::StatusHere(BatchStatus* batch_status) {
     }
   }
   // While no item is put, none is counted: answer without asking the report, so that a submission
-  // does not wait for it.
-  return !over && batch.enqueued_items == 0;
+  // does not wait for it. What the report has under a disowned number is not this batch's.
+  return batch.disowned || (!over && batch.enqueued_items == 0);
 }
 
 absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
@@ -388,6 +398,12 @@ void BatchScheduler::ProcessDue(uint64_t batch) {
   }
   if (step.ok() && *step == StepResult::kCancelled) {
     PublishCancellation(batch);
+    step = StepResult::kDone;
+  }
+  if (step.ok() && *step == StepResult::kDisowned) {
+    // Workers are not told: to them the number is the other batch's.
+    if (tools_.on_number_taken) tools_.on_number_taken();
+    RefuseContent(batch);
     step = StepResult::kDone;
   }
   mu_.Lock();

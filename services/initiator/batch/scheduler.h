@@ -189,6 +189,7 @@ class BatchScheduler {
   double SplitShare(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   // OK: the content is whole, or a client sends it, or may still resume it.
   absl::Status CheckSender(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
+  void RefuseContent(uint64_t cancelled);
   // Tells the workers and the batch's upload.
   void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
   // Removes some of what is due. Answers when to call it again.

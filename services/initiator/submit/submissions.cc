@@ -209,6 +209,7 @@ absl::StatusOr<ledger::Batch> Submissions::Record(
   batch.sla = job.sla_max;
   batch.retention = job.retention;
   batch.trace = trace.has_value() ? *trace : base::NewTrace(deps_.trace_sample);
+  batch.owner = deps_.owner;
   std::vector<ledger::ItemBoundary> items;
   if (whole.has_value()) {
     batch.content = std::string(whole->data);

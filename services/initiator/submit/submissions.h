@@ -50,6 +50,7 @@ class Submissions {
     base::Clock* clock = nullptr;
     double trace_sample = batch::kDefaultTraceSample;  // as BatchOpener
     RequestClaims* claims = nullptr;                   // null: no other initiator takes batches in
+    std::string owner = "";                            // of new batches (Batch::owner)
   };
 
   // What the dependencies point to is not owned.
