@@ -92,8 +92,8 @@ absl::StatusOr<std::string> Decompress(const v1::WorkItem& item, absl::string_vi
 
 }  // namespace
 
-std::string BlobName(uint64_t batch, uint32_t index) {
-  return absl::StrCat("batch-", batch, "-item-", index);
+std::string BlobName(uint64_t batch, uint32_t index, absl::string_view owner) {
+  return absl::StrCat("batch-", batch, owner.empty() ? "" : "-of-", owner, "-item-", index);
 }
 
 WorkItemEncoder::WorkItemEncoder(BatchIdentity identity, uint64_t record_limit_bytes,
@@ -150,7 +150,7 @@ absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
   if (payload.size() <= kInlinePayloadBytes) {
     message.set_inline_(payload.data(), payload.size());
   } else {
-    const std::string name = BlobName(identity_.batch, index);
+    const std::string name = BlobName(identity_.batch, index, identity_.owner);
     MUSTER_RETURN_IF_ERROR(blobs_->Put(name, payload));
     message.set_blob(name);
   }

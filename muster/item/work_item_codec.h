@@ -51,6 +51,8 @@ struct BatchIdentity {
   int header_fields = 0;
   // None: an older muster took it in.
   std::optional<base::TraceContext> trace = std::nullopt;
+  // As ledger::Batch has it; in no message, but in the names of the items' blobs.
+  std::string owner = "";
 };
 
 // A decoded item.
@@ -66,8 +68,9 @@ struct WorkItem {
   uint64_t limit_bytes = 0;
 };
 
-// The name of the blob that holds the slice of an item.
-std::string BlobName(uint64_t batch, uint32_t index);
+// The name of the blob that holds the slice of an item. With the batch's owner, for two initiators
+// may have drawn one number; that of a batch without an owner is as an older muster made it.
+std::string BlobName(uint64_t batch, uint32_t index, absl::string_view owner = "");
 
 // Not thread-safe: keeps scratch space.
 class WorkItemEncoder {

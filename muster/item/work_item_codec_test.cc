@@ -178,6 +178,8 @@ TEST_F(WorkItemCodecTest, ClaimChecksALargePayload) {
   const std::string body = Encode(noise);
   EXPECT_LT(body.size(), 500u);
   EXPECT_EQ(blobs_.blobs.count(BlobName(5, 7)), 1u);
+  EXPECT_EQ(BlobName(5, 7), "batch-5-item-7") << "as an older muster named it";
+  EXPECT_EQ(BlobName(5, 7, "ab"), "batch-5-of-ab-item-7");
   EXPECT_EQ(DecodeWorkItem(body, &blobs_)->slice, noise);
 }
 

@@ -35,13 +35,15 @@ item::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) 
   identity.positions = header.positions;
   identity.header_fields = static_cast<int>(header.fields.size());
   identity.trace = batch.trace;
+  identity.owner = batch.owner;
   return identity;
 }
 
 // The queue recognises a put that is repeated after a crash by this id; a refill has ids of its
-// own.
+// own, and so has another initiator's batch that was given the same number.
 std::string DedupId(const Batch& batch, uint64_t index) {
-  return absl::StrCat("b", batch.number, ".", index, ".", batch.refills);
+  return absl::StrCat("b", batch.number, batch.owner.empty() ? "" : "-", batch.owner, ".", index,
+                      ".", batch.refills);
 }
 
 }  // namespace
@@ -281,8 +283,8 @@ absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs
     for (size_t i = 0; i < items.size(); ++i) {
       if (items[i].length <= item::kInlinePayloadBytes) continue;  // never claim-checked
       if (keep.contains(first + i)) continue;
-      MUSTER_RETURN_IF_ERROR(
-          blobs->Delete(item::BlobName(batch.number, static_cast<uint32_t>(first + i))));
+      MUSTER_RETURN_IF_ERROR(blobs->Delete(
+          item::BlobName(batch.number, static_cast<uint32_t>(first + i), batch.owner)));
     }
     first += items.size();
   }
