@@ -63,11 +63,12 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_v
   return queue::rocksdb::RocksDbQueueStore::Open(dir, options);
 }
 
-absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::string_view url,
-                                                                     Mode mode) {
+absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(
+    absl::string_view url, Mode mode, std::function<void(const absl::Status&)> on_failure) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("ledger", url, kRocksDb));
   ledger::rocksdb::Options options;
   options.read_only = mode == Mode::kReadOnly;
+  options.on_failure = std::move(on_failure);
   return ledger::rocksdb::RocksDbBatchLedger::Open(dir, options);
 }
 

@@ -13,6 +13,7 @@
 // accepts tls://HOST:PORT, and the servers of a cluster separated by commas.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,8 +51,11 @@ enum class Holders {
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
                                                                   Holders holders,
                                                                   base::Clock* clock);
-absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(absl::string_view url,
-                                                                     Mode mode);
+// `on_failure` is called once, from any thread, when the ledger takes nothing more until it is
+// opened again, with the reason: its disk is full, or fails. It must not call the ledger.
+absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(
+    absl::string_view url, Mode mode,
+    std::function<void(const absl::Status&)> on_failure = nullptr);
 absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
     absl::string_view url, Mode mode = Mode::kReadWrite);
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);

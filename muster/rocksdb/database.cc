@@ -290,13 +290,18 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
     status = OpenOnce(dir, options, exists, env.get(), &opened);
   }
   if (!status.ok()) return OpenError(status, dir);
-  std::unique_ptr<Database> database(new Database(dir, std::move(env), log_guard.get()));
+  std::unique_ptr<Database> database(
+      new Database(dir, std::move(env), log_guard.get(), options.on_failure));
   database->Adopt(opened.db, opened.handles);
   return database;
 }
 
-Database::Database(std::string dir, std::unique_ptr<::rocksdb::Env> env, const LogGuard* log_guard)
-    : dir_(std::move(dir)), env_(std::move(env)), log_guard_(log_guard) {}
+Database::Database(std::string dir, std::unique_ptr<::rocksdb::Env> env, const LogGuard* log_guard,
+                   std::function<void(const absl::Status&)> on_failure)
+    : dir_(std::move(dir)),
+      env_(std::move(env)),
+      log_guard_(log_guard),
+      on_failure_(std::move(on_failure)) {}
 
 void Database::Adopt(::rocksdb::DB* db,
                      const std::vector<::rocksdb::ColumnFamilyHandle*>& handles) {
@@ -306,6 +311,7 @@ void Database::Adopt(::rocksdb::DB* db,
 }
 
 Database::~Database() {
+  on_failure_ = nullptr;
   for (::rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
   db_->DestroyColumnFamilyHandle(default_family_);
   // What was written unsynced survives an orderly stop even if the power goes right after it. A
@@ -334,14 +340,18 @@ absl::Status Database::CheckWritable() const {
 }
 
 void Database::Break(const ::rocksdb::Status& failure) {
-  base::MutexLock lock(&failure_mu_);
-  if (broken_) return;
-  failure_ = absl::UnavailableError(
+  const absl::Status why = absl::UnavailableError(
       absl::StrCat(IsDiskFull(failure)
                        ? absl::StrCat("the disk of ", dir_, " is full: make room and start again")
                        : absl::StrCat(dir_, " failed before and must be opened again"),
                    ": ", failure.ToString()));
-  broken_ = true;
+  {
+    base::MutexLock lock(&failure_mu_);
+    if (broken_) return;
+    failure_ = why;
+    broken_ = true;
+  }
+  if (on_failure_) on_failure_(why);
 }
 
 ::rocksdb::Status Database::SyncLog() {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -94,6 +95,10 @@ struct DatabaseOptions {
   size_t write_buffer_bytes = size_t{80} << 20;
   size_t block_cache_bytes = size_t{32} << 20;
   ::rocksdb::Env* env = nullptr;  // not owned, outlives the database; nullptr = the machine's
+  // Called once, on the thread that finds it, when the database refuses all writes from then on,
+  // with the reason; not while the database is being destroyed. Must not call the database. Empty:
+  // the next writer learns of it.
+  std::function<void(const absl::Status&)> on_failure = nullptr;
 };
 
 // Thread-safe.
@@ -136,12 +141,14 @@ class Database {
   ::rocksdb::Status SyncLog();
   // Acknowledges nothing from now on, because of `failure`.
   void Break(const ::rocksdb::Status& failure) ABSL_LOCKS_EXCLUDED(failure_mu_);
-  Database(std::string dir, std::unique_ptr<::rocksdb::Env> env, const LogGuard* log_guard);
+  Database(std::string dir, std::unique_ptr<::rocksdb::Env> env, const LogGuard* log_guard,
+           std::function<void(const absl::Status&)> on_failure);
   void Adopt(::rocksdb::DB* db, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles);
 
   const std::string dir_;
   const std::unique_ptr<::rocksdb::Env> env_;
   const LogGuard* const log_guard_;  // env_'s
+  std::function<void(const absl::Status&)> on_failure_;
   std::unique_ptr<::rocksdb::DB> db_;
   std::vector<::rocksdb::ColumnFamilyHandle*> families_;     // owned; released before db_
   ::rocksdb::ColumnFamilyHandle* default_family_ = nullptr;  // owned

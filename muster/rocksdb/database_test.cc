@@ -283,6 +283,26 @@ TEST_F(FailingDiskTest, AnswersEveryWriterWhenTheLogCannotBeWritten) {
   ExpectOneErrorEach(&env_.fail_appends);
 }
 
+TEST_F(FailingDiskTest, TellsOnceThatItRefusesAllWrites) {
+  const std::string dir = root_ / "told";
+  std::vector<absl::Status> told;
+  DatabaseOptions options;
+  options.families = {{"records"}};
+  options.env = &env_;
+  options.on_failure = [&told](const absl::Status& why) { told.push_back(why); };
+  auto database = Database::Open(dir, options).value();
+  ASSERT_TRUE(Put(database.get(), "before").ok());
+  EXPECT_TRUE(told.empty());
+  env_.disk_full = true;
+  EXPECT_FALSE(Put(database.get(), "fails").ok());
+  EXPECT_FALSE(Put(database.get(), "fails too").ok());
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(std::string(told.front().message()),
+              StartsWith(absl::StrCat("the disk of ", dir, " is full")));
+  database.reset();
+  EXPECT_EQ(told.size(), 1u);
+}
+
 TEST_F(FailingDiskTest, SaysFirstWhoseDiskIsFull) {
   const std::string dir = root_ / "full";
   auto database = Open(dir);

@@ -122,8 +122,8 @@ InitiatorRole::InitiatorRole(const host::HostOptions& host, RoleOptions options,
 InitiatorRole::~InitiatorRole() = default;
 
 // The host calls this again after a transient error, so each part that is already open stays.
-absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) {
-  if (ledger_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenData());
+absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail& fail) {
+  if (ledger_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenData(fail));
   if (membership_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(
         membership_, host::Membership::Join(v1::ROLE_INITIATOR, host_.instance, stores, clock_));
@@ -137,7 +137,7 @@ absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail&) 
   return parts_->scheduler.Start();
 }
 
-absl::Status InitiatorRole::OpenData() {
+absl::Status InitiatorRole::OpenData(const host::Fail& fail) {
   MUSTER_RETURN_IF_ERROR(host_.CreateDataDir());
   // Where the shared stores lie in the data directory, no second initiator can open them.
   if (!host_.is_embedded()) {
@@ -147,7 +147,7 @@ absl::Status InitiatorRole::OpenData() {
                           submit::Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
   MUSTER_ASSIGN_OR_RETURN(ledger_,
                           backend::OpenBatchLedger(backend::DataDirUrls(host_.data_dir).ledger,
-                                                   backend::Mode::kReadWrite));
+                                                   backend::Mode::kReadWrite, fail));
   return absl::OkStatus();
 }
 

@@ -60,7 +60,9 @@ class InitiatorRole final : public host::Role {
   // What lives from Open to Close, in the order of construction.
   struct Parts;
 
-  absl::Status OpenData();
+  // A ledger whose disk was full takes nothing more until it is opened again: the role fails, and
+  // whoever starts it again has it wait until there is room.
+  absl::Status OpenData(const host::Fail& fail);
   // Uses only those members of `parts` that are made before the scheduler.
   batch::EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;

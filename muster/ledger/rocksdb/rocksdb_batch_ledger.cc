@@ -85,6 +85,7 @@ muster::rocksdb::DatabaseOptions LedgerDatabase(const Options& options) {
   database.write_buffer_bytes = kWriteBufferBytes;
   database.block_cache_bytes = kBlockCacheBytes;
   database.env = options.env;
+  database.on_failure = options.on_failure;
   return database;
 }
 

@@ -2,6 +2,7 @@
 // the queue loses no batch.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ namespace muster::ledger::rocksdb {
 struct Options {
   bool read_only = false;
   ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
+  std::function<void(const absl::Status&)> on_failure = nullptr;  // as DatabaseOptions
 };
 
 // The families in the order of batch_codec.h's FamilyIndex.
