@@ -3,13 +3,32 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace muster::blob {
+
+// A blob as a scan finds it.
+struct BlobEntry {
+  std::string name;
+  absl::Time stored;  // by the last Put
+};
+
+// One look at the names in a store, page by page, in no particular order. A blob that is put or
+// deleted meanwhile may be passed over, or named all the same. Not thread-safe.
+class BlobScan {
+ public:
+  virtual ~BlobScan() = default;
+
+  // The next blobs, up to `max`; none: there are no more.
+  virtual absl::StatusOr<std::vector<BlobEntry>> Next(size_t max) = 0;
+};
 
 // Thread-safe. After OK, a Put survives what the engine's acknowledgements survive.
 class BlobStore {
@@ -25,6 +44,9 @@ class BlobStore {
 
   // OK also when there is no such blob, so that deleting twice is safe.
   virtual absl::Status Delete(absl::string_view name) = 0;
+
+  // The store outlives the scan. Errors of either are those of Get, but for NotFound.
+  virtual absl::StatusOr<std::unique_ptr<BlobScan>> Scan() = 0;
 };
 
 // The bounds of blobs, each with its reason.

@@ -31,6 +31,9 @@ class MapBlobs final : public blob::BlobStore {
     blobs.erase(std::string(name));
     return absl::OkStatus();
   }
+  absl::StatusOr<std::unique_ptr<blob::BlobScan>> Scan() override {
+    return absl::UnimplementedError("nobody scans here");
+  }
   std::map<std::string, std::string> blobs;
 };
 

@@ -1,6 +1,7 @@
 // A blob store that holds one blob.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,9 @@ class OneBlob final : public blob::BlobStore {
     return data_;
   }
   absl::Status Delete(absl::string_view) override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<blob::BlobScan>> Scan() override {
+    return absl::UnimplementedError("nobody scans here");
+  }
 
  private:
   std::string name_;

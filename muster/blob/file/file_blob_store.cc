@@ -1,5 +1,7 @@
 #include "muster/blob/file/file_blob_store.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -27,11 +29,11 @@ absl::StatusOr<std::unique_ptr<FileBlobStore>> FileBlobStore::Open(const std::st
   MUSTER_ASSIGN_OR_RETURN(
       std::unique_ptr<os::DurableDirectory> directory,
       options.read_only ? os::DurableDirectory::View(dir) : os::DurableDirectory::Own(dir));
-  return std::unique_ptr<FileBlobStore>(new FileBlobStore(std::move(directory)));
+  return std::unique_ptr<FileBlobStore>(new FileBlobStore(dir, std::move(directory)));
 }
 
-FileBlobStore::FileBlobStore(std::unique_ptr<os::DurableDirectory> directory)
-    : directory_(std::move(directory)) {}
+FileBlobStore::FileBlobStore(std::string dir, std::unique_ptr<os::DurableDirectory> directory)
+    : dir_(std::move(dir)), directory_(std::move(directory)) {}
 
 FileBlobStore::~FileBlobStore() = default;
 
@@ -58,6 +60,31 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kEnding[] = ".blob";
+
+class FileBlobScan final : public BlobScan {
+ public:
+  FileBlobScan(std::string dir, fs::directory_iterator next)
+      : dir_(std::move(dir)), next_(std::move(next)) {}
+
+  absl::StatusOr<std::vector<BlobEntry>> Next(size_t max) override {
+    std::vector<BlobEntry> page;
+    std::error_code error;
+    for (; page.size() < max && next_ != fs::directory_iterator(); next_.increment(error)) {
+      const fs::path& file = next_->path();
+      if (file.extension() != kEnding) continue;
+      struct stat status {};
+      // Deleted meanwhile.
+      if (stat(file.c_str(), &status) != 0) continue;
+      page.push_back({file.stem().string(), absl::TimeFromTimespec(status.st_mtim)});
+    }
+    if (error) return os::FileError(error.value(), "listing", dir_);
+    return page;
+  }
+
+ private:
+  const std::string dir_;
+  fs::directory_iterator next_;
+};
 
 absl::StatusOr<std::vector<std::string>> BlobsIn(const std::string& dir) {
   std::vector<std::string> names;
@@ -86,6 +113,13 @@ absl::Status MoveToQuarantine(const fs::path& file, os::Quarantine* quarantine) 
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<BlobScan>> FileBlobStore::Scan() {
+  std::error_code error;
+  fs::directory_iterator first(dir_, error);
+  if (error) return os::FileError(error.value(), "listing", dir_);
+  return std::make_unique<FileBlobScan>(dir_, std::move(first));
+}
 
 absl::StatusOr<os::CheckSummary> CheckBlobs(const std::string& dir,
                                             const os::CheckOptions& options) {

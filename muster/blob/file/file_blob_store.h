@@ -34,10 +34,13 @@ class FileBlobStore final : public blob::BlobStore {
   absl::Status Put(absl::string_view name, absl::string_view data) override;
   absl::StatusOr<std::string> Get(absl::string_view name) override;
   absl::Status Delete(absl::string_view name) override;
+  // Holds one descriptor.
+  absl::StatusOr<std::unique_ptr<BlobScan>> Scan() override;
 
  private:
-  explicit FileBlobStore(std::unique_ptr<os::DurableDirectory> directory);
+  FileBlobStore(std::string dir, std::unique_ptr<os::DurableDirectory> directory);
 
+  const std::string dir_;
   const std::unique_ptr<os::DurableDirectory> directory_;
 };
 

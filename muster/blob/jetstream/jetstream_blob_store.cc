@@ -285,6 +285,43 @@ absl::Status JetStreamBlobStore::Delete(absl::string_view name) {
   return absl::OkStatus();
 }
 
+namespace {
+
+class JetStreamBlobScan final : public BlobScan {
+ public:
+  // `jetstream` is not owned.
+  JetStreamBlobScan(nats::JetStream* jetstream, const std::string& bucket)
+      : jetstream_(jetstream), stream_(StreamOf(bucket)), subjects_(MetaSubject(bucket, ">")) {}
+
+  absl::StatusOr<std::vector<BlobEntry>> Next(size_t max) override {
+    std::vector<BlobEntry> page;
+    while (page.size() < max) {
+      const auto message = jetstream_->NextMessage(stream_, next_, subjects_);
+      // The blobs of a bucket that is gone are gone, too.
+      if (absl::IsNotFound(message.status())) break;
+      MUSTER_RETURN_IF_ERROR(message.status());
+      next_ = message->sequence + 1;
+      const absl::StatusOr<ObjectInfo> info = DecodeObject(message->data);
+      // What other tools have left, or cannot be read, is no blob of muster's.
+      if (!info.ok() || info->deleted || !blob::ValidateBlobName(info->name).ok()) continue;
+      page.push_back({info->name, message->time});
+    }
+    return page;
+  }
+
+ private:
+  nats::JetStream* const jetstream_;  // not owned
+  const std::string stream_;
+  const std::string subjects_;
+  uint64_t next_ = 1;  // sequence
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BlobScan>> JetStreamBlobStore::Scan() {
+  return std::make_unique<JetStreamBlobScan>(&jetstream_, bucket_);
+}
+
 void JetStreamBlobStore::RemoveChunks(absl::string_view nuid) {
   if (nuid.empty()) return;
   // A wildcard would remove the chunks of all blobs.

@@ -55,6 +55,8 @@ class JetStreamBlobStore final : public blob::BlobStore {
   // Removes the metadata, too, where NATS's tools would leave a marker: names do not come again,
   // and the markers would add up.
   absl::Status Delete(absl::string_view name) override;
+  // One call to the server for each blob.
+  absl::StatusOr<std::unique_ptr<BlobScan>> Scan() override;
 
  private:
   // The metadata as the bucket holds it.

@@ -1,11 +1,14 @@
 #include "tests/conformance/blob/blob_store_conformance.h"
 
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "muster/blob/blob_store.h"
 #include "tests/fakes/base/test_seed.h"
 
@@ -55,6 +58,40 @@ TEST_P(BlobStoreConformance, DeletesTwiceWithoutAnError) {
   EXPECT_EQ(Get("b"), "NOT_FOUND");
   EXPECT_TRUE(store_->Delete("b").ok());
   EXPECT_EQ(Get("other"), "stays");
+}
+
+TEST_P(BlobStoreConformance, NamesEachBlobOnceWithTheTimeOfItsLastPut) {
+  const absl::Time before = absl::Now();
+  std::set<std::string> there;
+  for (int i = 0; i < 25; ++i) {
+    Put(absl::StrCat("blob-", i), std::string(200'000, 'x'));
+    there.insert(absl::StrCat("blob-", i));
+  }
+  Put("blob-3", "anew");
+  ASSERT_TRUE(store_->Delete("blob-7").ok());
+  there.erase("blob-7");
+  std::set<std::string> named;
+  const std::unique_ptr<BlobScan> scan = store_->Scan().value();
+  for (;;) {
+    const absl::StatusOr<std::vector<BlobEntry>> page = scan->Next(10);
+    ASSERT_TRUE(page.ok()) << page.status();
+    if (page->empty()) break;
+    EXPECT_LE(page->size(), 10u);
+    for (const BlobEntry& blob : *page) {
+      EXPECT_TRUE(named.insert(blob.name).second) << blob.name;
+      // A file system counts in ticks.
+      EXPECT_GE(blob.stored, before - absl::Seconds(1));
+      EXPECT_LE(blob.stored, absl::Now() + absl::Seconds(1));
+    }
+  }
+  EXPECT_EQ(named, there);
+}
+
+TEST_P(BlobStoreConformance, NamesNothingInAnEmptyStore) {
+  const std::unique_ptr<BlobScan> scan = store_->Scan().value();
+  const absl::StatusOr<std::vector<BlobEntry>> page = scan->Next(10);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_TRUE(page->empty());
 }
 
 TEST_P(BlobStoreConformance, KeepsAnyBytes) {

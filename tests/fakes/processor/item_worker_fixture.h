@@ -45,9 +45,17 @@ class SomeBlobs final : public blob::BlobStore {
   }
   absl::StatusOr<std::string> Get(absl::string_view name) override {
     if (!on_) return absl::UnavailableError("down");
-    return blobs_.at(std::string(name));
+    const auto blob = blobs_.find(std::string(name));
+    if (blob == blobs_.end()) return absl::NotFoundError("no such blob");
+    return blob->second;
   }
-  absl::Status Delete(absl::string_view) override { return absl::OkStatus(); }
+  absl::Status Delete(absl::string_view name) override {
+    blobs_.erase(std::string(name));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::unique_ptr<blob::BlobScan>> Scan() override {
+    return absl::UnimplementedError("nobody scans here");
+  }
 
  private:
   bool on_ = false;
