@@ -19,6 +19,12 @@ absl::Status CheckListed(absl::Span<const uint64_t> batches) {
       absl::StrCat(batches.size(), " batches are more than ", kMaxListedBatches));
 }
 
+absl::Status CheckMax(size_t max) {
+  if (max >= 1 && max <= kMaxReportItems) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("max is ", max, ", which is not within 1 to ", kMaxReportItems));
+}
+
 // Adds what `asked` has answered about one batch.
 absl::Status Add(absl::StatusOr<Progress> asked, std::map<uint64_t, Progress>* progress) {
   if (absl::IsNotFound(asked.status())) return absl::OkStatus();
@@ -40,6 +46,12 @@ absl::StatusOr<std::map<uint64_t, Progress>> ReportClient::ListProgress(
 
 absl::Status ReportClient::CancelBatch(uint64_t batch, const Cancellation&) {
   return absl::UnimplementedError(absl::StrCat("this report cannot cancel batch ", batch));
+}
+
+absl::StatusOr<std::vector<uint64_t>> ReportClient::DeadLetteredItems(uint64_t batch, uint64_t,
+                                                                      size_t) {
+  return absl::UnimplementedError(
+      absl::StrCat("this report does not list the dead-lettered items of batch ", batch));
 }
 
 absl::StatusOr<bool> ReportClient::ForgetBatch(uint64_t batch) {
@@ -74,12 +86,17 @@ absl::StatusOr<uint64_t> LocalReportClient::HighestBatch() {
 absl::StatusOr<std::vector<uint64_t>> LocalReportClient::UncountedItems(uint64_t batch,
                                                                         uint64_t item_count,
                                                                         uint64_t from, size_t max) {
-  if (max < 1 || max > kMaxReportItems) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max is ", max, ", which is not within 1 to ", kMaxReportItems));
-  }
+  MUSTER_RETURN_IF_ERROR(CheckMax(max));
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
   return reader->UncountedItems(batch, item_count, from, max);
+}
+
+absl::StatusOr<std::vector<uint64_t>> LocalReportClient::DeadLetteredItems(uint64_t batch,
+                                                                           uint64_t from,
+                                                                           size_t max) {
+  MUSTER_RETURN_IF_ERROR(CheckMax(max));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  return reader->DeadLetteredItems(batch, from, max);
 }
 
 absl::Status LocalReportClient::CheckCompletion(uint64_t batch) {

@@ -51,6 +51,11 @@ class ReportClient {
   virtual absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                                uint64_t from, size_t max) = 0;
 
+  // Indexes of dead-lettered items, from `from` on, in order; fewer than `max`: there are no more.
+  // InvalidArgument: as above. Unimplemented: the controller is an older one.
+  virtual absl::StatusOr<std::vector<uint64_t>> DeadLetteredItems(uint64_t batch, uint64_t from,
+                                                                  size_t max);
+
   // Call when the batch may be complete: the controller checks it soon, and issues its receipt if
   // it is.
   virtual absl::Status CheckCompletion(uint64_t batch) = 0;
@@ -89,6 +94,8 @@ class LocalReportClient final : public ReportClient {
   absl::StatusOr<uint64_t> HighestBatch() override;
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                        uint64_t from, size_t max) override;
+  absl::StatusOr<std::vector<uint64_t>> DeadLetteredItems(uint64_t batch, uint64_t from,
+                                                          size_t max) override;
   absl::Status CheckCompletion(uint64_t batch) override;
   absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) override;
   absl::StatusOr<Tally> GetTally(uint64_t batch) override;

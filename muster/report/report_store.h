@@ -97,6 +97,9 @@ class ReportReader {
   // Indexes below `item_count`, from `from` on, that have no row: what a refill must put again.
   virtual absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                                uint64_t from, size_t max) = 0;
+  // Up to `max` indexes of dead-lettered items, from `from` on, in order.
+  virtual absl::StatusOr<std::vector<uint64_t>> DeadLetteredItems(uint64_t batch, uint64_t from,
+                                                                  size_t max) = 0;
 
   virtual absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) = 0;
 };

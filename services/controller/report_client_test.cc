@@ -87,11 +87,22 @@ TEST_P(ReportClientTest, NamesWhatIsNotCounted) {
   EXPECT_THAT(*report_client_->UncountedItems(kBatch, 6, 6, 2), IsEmpty());
 }
 
+TEST_P(ReportClientTest, NamesWhatWasGivenUp) {
+  Register();
+  Count({Item(1, "ann"), Dead(3), Item(4, "bob"), Dead(5), Dead(8)});
+  EXPECT_THAT(*report_client_->DeadLetteredItems(kBatch, 0, 4096), ElementsAre(3, 5, 8));
+  EXPECT_THAT(*report_client_->DeadLetteredItems(kBatch, 4, 1), ElementsAre(5));
+  EXPECT_THAT(*report_client_->DeadLetteredItems(kBatch, 9, 1), IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(report_client_->DeadLetteredItems(kBatch + 1, 0, 1).status()));
+}
+
 TEST_P(ReportClientTest, BoundsHowManyItemsAnAnswerHas) {
   Register();
   EXPECT_THAT(*report_client_->UncountedItems(kBatch, 5000, 0, 4096), SizeIs(4096));
   for (const size_t max : {size_t{0}, size_t{4097}, size_t{1} << 40}) {
     EXPECT_TRUE(absl::IsInvalidArgument(report_client_->UncountedItems(kBatch, 6, 0, max).status()))
+        << max;
+    EXPECT_TRUE(absl::IsInvalidArgument(report_client_->DeadLetteredItems(kBatch, 0, max).status()))
         << max;
   }
 }

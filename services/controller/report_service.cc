@@ -40,6 +40,14 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
   return shape;
 }
 
+absl::StatusOr<size_t> MaxItems(int max) {
+  if (max >= 1 && static_cast<size_t>(max) <= report::kMaxReportItems) {
+    return static_cast<size_t>(max);
+  }
+  return rpc::BadField("max",
+                       absl::StrCat("is ", max, ", must be within 1 to ", report::kMaxReportItems));
+}
+
 }  // namespace
 
 ReportService::ReportService(report::ReportStore* report,
@@ -154,15 +162,23 @@ grpc::Status ReportService::ListUncountedItems(grpc::ServerContext* context,
                                                const v1::ListUncountedItemsRequest* request,
                                                v1::ListUncountedItemsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    const int max = request->max();
-    if (max < 1 || static_cast<size_t>(max) > report::kMaxReportItems) {
-      return rpc::BadField(
-          "max", absl::StrCat("is ", max, ", must be within 1 to ", report::kMaxReportItems));
-    }
+    MUSTER_ASSIGN_OR_RETURN(const size_t max, MaxItems(request->max()));
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> indexes,
+                            report_client_.UncountedItems(request->batch(), request->item_count(),
+                                                          request->from(), max));
+    response->mutable_indexes()->Add(indexes.begin(), indexes.end());
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::ListDeadLetteredItems(grpc::ServerContext* context,
+                                                  const v1::ListDeadLetteredItemsRequest* request,
+                                                  v1::ListDeadLetteredItemsResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const size_t max, MaxItems(request->max()));
     MUSTER_ASSIGN_OR_RETURN(
         const std::vector<uint64_t> indexes,
-        report_client_.UncountedItems(request->batch(), request->item_count(), request->from(),
-                                      static_cast<size_t>(max)));
+        report_client_.DeadLetteredItems(request->batch(), request->from(), max));
     response->mutable_indexes()->Add(indexes.begin(), indexes.end());
     return absl::OkStatus();
   });

@@ -80,6 +80,9 @@ class ReportService final : public v1::ReportService::Service {
   grpc::Status ListUncountedItems(grpc::ServerContext* context,
                                   const v1::ListUncountedItemsRequest* request,
                                   v1::ListUncountedItemsResponse* response) override;
+  grpc::Status ListDeadLetteredItems(grpc::ServerContext* context,
+                                     const v1::ListDeadLetteredItemsRequest* request,
+                                     v1::ListDeadLetteredItemsResponse* response) override;
   grpc::Status RegisterBatch(grpc::ServerContext* context, const v1::RegisterBatchRequest* request,
                              v1::RegisterBatchResponse* response) override;
   grpc::Status CheckCompletion(grpc::ServerContext* context,

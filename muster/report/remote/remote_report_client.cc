@@ -11,6 +11,15 @@
 #include "muster/rpc/status.h"
 
 namespace muster::report::remote {
+namespace {
+
+// Beyond what the field holds, it is too many all the same.
+int32_t MaxField(size_t max) {
+  constexpr size_t kMost = std::numeric_limits<int32_t>::max();
+  return static_cast<int32_t>(std::min(max, kMost));
+}
+
+}  // namespace
 
 RemoteReportClient::RemoteReportClient(rpc::InstanceAddresses controllers,
                                        rpc::ChannelOptions channel_options, absl::Duration timeout)
@@ -74,14 +83,23 @@ absl::StatusOr<std::vector<uint64_t>> RemoteReportClient::UncountedItems(uint64_
                                                                          uint64_t item_count,
                                                                          uint64_t from,
                                                                          size_t max) {
-  // Beyond what the field holds, it is too many all the same.
-  constexpr size_t kMost = std::numeric_limits<int32_t>::max();
   v1::ListUncountedItemsRequest request;
   request.set_batch(batch);
   request.set_item_count(item_count);
   request.set_from(from);
-  request.set_max(static_cast<int32_t>(std::min(max, kMost)));
+  request.set_max(MaxField(max));
   MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ListUncountedItems, request));
+  return std::vector<uint64_t>(response.indexes().begin(), response.indexes().end());
+}
+
+absl::StatusOr<std::vector<uint64_t>> RemoteReportClient::DeadLetteredItems(uint64_t batch,
+                                                                            uint64_t from,
+                                                                            size_t max) {
+  v1::ListDeadLetteredItemsRequest request;
+  request.set_batch(batch);
+  request.set_from(from);
+  request.set_max(MaxField(max));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ListDeadLetteredItems, request));
   return std::vector<uint64_t>(response.indexes().begin(), response.indexes().end());
 }
 

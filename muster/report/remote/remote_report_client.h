@@ -36,6 +36,8 @@ class RemoteReportClient final : public report::ReportClient {
   absl::StatusOr<uint64_t> HighestBatch() override;
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                        uint64_t from, size_t max) override;
+  absl::StatusOr<std::vector<uint64_t>> DeadLetteredItems(uint64_t batch, uint64_t from,
+                                                          size_t max) override;
   absl::Status CheckCompletion(uint64_t batch) override;
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override;
   absl::StatusOr<report::Tally> GetTally(uint64_t batch) override;

@@ -170,6 +170,22 @@ class SqliteReportReader final : public report::ReportReader {
     return missing;
   }
 
+  absl::StatusOr<std::vector<uint64_t>> DeadLetteredItems(uint64_t batch, uint64_t from,
+                                                          size_t max) override {
+    MUSTER_RETURN_IF_ERROR(LoadProgress(connection_, batch).status());
+    MUSTER_ASSIGN_OR_RETURN(Statement query,
+                            connection_->Prepare("SELECT item FROM muster_item WHERE batch = ? AND "
+                                                 "item >= ? AND outcome = ? ORDER BY item"));
+    query.Bind(batch, from, static_cast<int>(report::ItemOutcome::kDeadLettered));
+    std::vector<uint64_t> dead;
+    while (dead.size() < max) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+      if (!found) break;
+      dead.push_back(static_cast<uint64_t>(query.Int(0)));
+    }
+    return dead;
+  }
+
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {
     MUSTER_RETURN_IF_ERROR(LoadProgress(connection_, batch).status());
     MUSTER_ASSIGN_OR_RETURN(Statement query,
