@@ -8,6 +8,7 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
+#include "muster/ledger/batch_ledger.h"
 #include "muster/queue/limits.h"
 #include "services/processor/result_codec.h"
 
@@ -128,7 +129,7 @@ void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
 
 Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attempt) {
   absl::StatusOr<item::WorkItem> item = item::DecodeWorkItem(message.body, setup_->blobs);
-  if (absl::IsDataLoss(item.status())) return Dead(item.status());
+  if (absl::IsDataLoss(item.status())) return GiveUpUnlessOver(message, item.status());
   if (absl::IsUnimplemented(item.status())) return LeaveToNewer(message, item.status());
   if (!item.ok()) return Retry(item.status());
   if (IsCancelled(item->identity.batch)) return Unrun();
@@ -157,6 +158,19 @@ Settlement ItemWorker::LeaveToNewer(const queue::Message& message, const absl::S
   if (!header.ok()) return Dead(header.status());
   if (IsCancelled(header->identity.batch)) return Unrun();
   return LeaveToOthers(*header, kNewerMuster, std::string(why.message()));
+}
+
+Settlement ItemWorker::GiveUpUnlessOver(const queue::Message& message,
+                                        const absl::Status& why) const {
+  const absl::StatusOr<item::WorkItem> header = item::DecodeWorkItemHeader(message.body);
+  if (!header.ok()) return Dead(why);
+  const uint64_t batch = header->identity.batch;
+  if (IsCancelled(batch)) return Unrun();
+  if (!setup_->is_over) return Dead(why);
+  const absl::StatusOr<bool> over = setup_->is_over(batch);
+  if (ledger::IsUnknownToAll(over.status())) return Dead(why);
+  if (!over.ok()) return Retry(over.status());
+  return *over ? Unrun() : Dead(why);
 }
 
 bool ItemWorker::IsCancelled(uint64_t batch) const {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -64,6 +65,8 @@ struct WorkerSetup {
   // Suspended batches, whose items the workers drop if they do not fit; null: they give them back.
   // Not owned.
   item::SuspendedBatches* suspended = nullptr;
+  // As of Dependencies.
+  std::function<absl::StatusOr<bool>(uint64_t batch)> is_over;
   // Transactions of processed items, counted at each attempt: for progress bars, not for
   // accounting.
   mutable std::atomic<uint64_t> transactions_processed{0};
@@ -135,6 +138,10 @@ class ItemWorker final : public listener::Subscriber {
                                      std::string why) const;
   // Puts back an item that only newer processors can read.
   listener::Settlement LeaveToNewer(const queue::Message& message, const absl::Status& why) const;
+  // Gives up an item that cannot be read, unless its batch is over: what has ended loses its blobs,
+  // and a copy that comes later is of no use.
+  listener::Settlement GiveUpUnlessOver(const queue::Message& message,
+                                        const absl::Status& why) const;
   // Has `worker`, which fits the item, work on it; stops when the batch is cancelled.
   listener::Settlement WorkUnlessCancelled(ItemWorker& worker, const item::WorkItem& item,
                                            Attempt attempt) const;

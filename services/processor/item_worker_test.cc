@@ -3,6 +3,7 @@
 #include "services/processor/item_worker.h"
 
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "muster/item/cancelled_batches.h"
 #include "muster/item/suspended_batches.h"
+#include "muster/ledger/batch_ledger.h"
 #include "muster/v1/item_result.pb.h"
 #include "muster/v1/work_item.pb.h"
 #include "tests/fakes/base/fake_clock.h"
@@ -478,6 +480,55 @@ TEST_F(ItemWorkerTest, LeavesTheItemsOfACancelledBatchUnrun) {
   });
   EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
   EXPECT_THAT(settled.outputs, ::testing::IsEmpty());
+}
+
+// What has ended loses its blobs, and a message may come once more after that.
+class LateCopyTest : public ItemWorkerTest {
+ protected:
+  LateCopyTest() {
+    blobs_.SwitchOn();
+    std::mt19937 random(1);  // noise that does not compress, the same every time
+    std::string slice(700'000, '\0');
+    for (char& c : slice) c = static_cast<char>('-' + random() % 80);
+    copy_ = Item(slice + "\n", 1);
+    EXPECT_TRUE(blobs_.Delete(item::BlobName(3, 4)).ok());
+    setup_.is_over = [this](uint64_t batch) {
+      EXPECT_EQ(batch, 3u);
+      return is_over_;
+    };
+  }
+
+  queue::Message copy_;
+  absl::StatusOr<bool> is_over_ = false;
+};
+
+TEST_F(LateCopyTest, IsDroppedOnceItsBatchIsOver) {
+  is_over_ = true;
+  const Settlement settled = Work(copy_);
+  EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
+  EXPECT_THAT(settled.outputs, IsEmpty());
+}
+
+TEST_F(LateCopyTest, IsDroppedOnceItsBatchIsCancelled) {
+  item::CancelledBatches cancelled(nullptr);
+  setup_.cancelled = &cancelled;
+  cancelled.Note(3);
+  const Settlement settled = Work(copy_);
+  EXPECT_EQ(settled.kind, Settlement::Kind::kOk);
+  EXPECT_THAT(settled.outputs, IsEmpty());
+}
+
+TEST_F(LateCopyTest, IsGivenUpWhileItsBatchNeedsIt) {
+  EXPECT_EQ(Work(copy_).kind, Settlement::Kind::kDead);
+  setup_.is_over = nullptr;
+  EXPECT_EQ(Work(copy_).kind, Settlement::Kind::kDead) << "nobody tells";
+}
+
+TEST_F(LateCopyTest, WaitsWhileNobodyKnowsAndIsGivenUpWhenItsLedgerIsGone) {
+  is_over_ = absl::UnavailableError("no initiator answers");
+  EXPECT_EQ(Work(copy_).kind, Settlement::Kind::kRetry);
+  is_over_ = ledger::UnknownToAll(3, 2);
+  EXPECT_EQ(Work(copy_).kind, Settlement::Kind::kDead);
 }
 
 TEST_F(ItemWorkerTest, DropsAnItemOfASuspendedBatchThatItDoesNotFit) {

@@ -44,6 +44,7 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   processor->setup_.slow_items = dependencies.slow_items;
   processor->setup_.health = options.health;
   processor->setup_.suspended = dependencies.suspended;
+  processor->setup_.is_over = dependencies.is_over;
   const WorkerSetup* const setup = &processor->setup_;
   // A worker ends after a second without work; the pool keeps its handler, and the handler's
   // program, for the next worker.

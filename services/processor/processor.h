@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -51,6 +53,9 @@ struct Dependencies {
   SlowItems* slow_items = nullptr;  // warns of slow handlers; null: nobody does
   // Suspended batches, whose items are dropped if no worker here fits; null: they are given back.
   item::SuspendedBatches* suspended = nullptr;
+  // Whether a batch is complete or cancelled, so that nothing needs an item of it that cannot be
+  // read; ledger::UnknownToAll as ledger::BatchRecords. Empty: such an item is given up.
+  std::function<absl::StatusOr<bool>(uint64_t batch)> is_over = nullptr;
 };
 
 struct Options {

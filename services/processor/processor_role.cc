@@ -51,17 +51,26 @@ absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) 
     jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
     cancelled_ = std::make_unique<item::CancelledBatches>(stores.sync);
     suspended_ = std::make_unique<item::SuspendedBatches>(stores.sync);
+    ledgers_ = std::make_unique<ledger::remote::RemoteBatchRecords>(
+        [this] { return membership_->AddressesOf(v1::ROLE_INITIATOR); }, host_.channel());
   }
   if (works_) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(service_.Start({.queues = stores.queues,
-                                         .bus = stores.bus,
-                                         .blobs = stores.blobs,
-                                         .clock = clock_,
-                                         .cancelled = cancelled_.get(),
-                                         .suspended = suspended_.get()},
-                                        jobs_.get()));
+  MUSTER_RETURN_IF_ERROR(
+      service_.Start({.queues = stores.queues,
+                      .bus = stores.bus,
+                      .blobs = stores.blobs,
+                      .clock = clock_,
+                      .cancelled = cancelled_.get(),
+                      .suspended = suspended_.get(),
+                      .is_over = [this](uint64_t batch) { return IsOver(batch); }},
+                     jobs_.get()));
   works_ = true;
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ProcessorRole::IsOver(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledgers_->Get(number));
+  return ledger::IsOver(batch.state);
 }
 
 std::vector<rpc::ServedService> ProcessorRole::services() {
@@ -74,9 +83,11 @@ void ProcessorRole::Drain(absl::Duration grace) {
   service_.Stop(grace);
 }
 
+// The workers ask through ledgers_, and these through membership_.
 void ProcessorRole::Close() {
-  membership_.reset();
   service_.Close();
+  ledgers_.reset();
+  membership_.reset();
   works_ = false;
   suspended_.reset();
   cancelled_.reset();

@@ -9,6 +9,7 @@
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
 #include "muster/job/job_registry.h"
+#include "muster/ledger/remote/remote_batch_records.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
 #include "services/host/role.h"
@@ -35,11 +36,14 @@ class ProcessorRole final : public host::Role {
   void Close() override;
 
  private:
+  absl::StatusOr<bool> IsOver(uint64_t batch);
+
   const host::HostOptions host_;
-  base::Clock* const clock_;                           // not owned
-  std::unique_ptr<job::JobRegistry> jobs_;             // from Open to Close
-  std::unique_ptr<item::CancelledBatches> cancelled_;  // likewise
-  std::unique_ptr<item::SuspendedBatches> suspended_;  // likewise
+  base::Clock* const clock_;                                     // not owned
+  std::unique_ptr<job::JobRegistry> jobs_;                       // from Open to Close
+  std::unique_ptr<item::CancelledBatches> cancelled_;            // likewise
+  std::unique_ptr<item::SuspendedBatches> suspended_;            // likewise
+  std::unique_ptr<ledger::remote::RemoteBatchRecords> ledgers_;  // likewise
   ProcessorService service_;
   bool works_ = false;  // from Open to Close: service_ is started
   WorkerService workers_;
