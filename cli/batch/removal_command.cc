@@ -109,6 +109,9 @@ struct DueCounts {
           batch.items_deleted = true;
           break;
         case ledger::Removal::kBatch:
+        case ledger::Removal::kBlobs:
+          batch.blobs_deleted = true;
+          break;
           ++batches;
           return;
       }

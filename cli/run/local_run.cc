@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "muster/backend/backend.h"
 #include "muster/base/failpoint.h"
@@ -201,7 +200,6 @@ initiator::batch::EngineDependencies LocalRun::EngineDependencies() {
   dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), clock_};
   dependencies.options.account = item::kLocalAccount;
   dependencies.report_client = report_client_.get();
-  dependencies.dead_items = [this](uint64_t batch) { return DeadItems(batch); };
   return dependencies;
 }
 
@@ -249,15 +247,6 @@ void LocalRun::RecordUsage(absl::Duration lapse) {
   if (const absl::Status noted = queue::AppendUsage(file, run); !noted.ok()) {
     base::Log(base::kWarning, "the bill of this run is lost", {{"why", noted.ToString()}});
   }
-}
-
-absl::StatusOr<absl::flat_hash_set<uint64_t>> LocalRun::DeadItems(uint64_t batch) {
-  absl::flat_hash_set<uint64_t> dead;
-  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
-  MUSTER_RETURN_IF_ERROR(reader->ForEachItem(batch, [&dead](const report::ItemRow& item) {
-    if (item.outcome == report::ItemOutcome::kDeadLettered) dead.insert(item.index);
-  }));
-  return dead;
 }
 
 absl::Status LocalRun::StopRoles() {

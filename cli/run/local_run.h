@@ -6,7 +6,6 @@
 #include <stop_token>
 #include <string>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -99,8 +98,6 @@ class LocalRun {
   // Reopens a batch that is complete in the ledger if the report lacks some of its items.
   absl::Status ReopenIfReportIncomplete();
   initiator::batch::EngineDependencies EngineDependencies();
-  // The items whose blobs a redrive would need.
-  absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(uint64_t batch);
   absl::Status StopRoles();
   absl::StatusOr<RunSummary> Summarise(absl::Duration lapse);
   // Writes down what this run used, for `muster cost`.

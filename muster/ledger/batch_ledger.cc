@@ -1,5 +1,7 @@
 #include "muster/ledger/batch_ledger.h"
 
+#include <algorithm>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
@@ -46,7 +48,10 @@ NextRemoval::NextRemoval(const Batch& batch) {
   const Retention retention = batch.retention.value_or(Retention());
   const absl::Time end = batch.completed.value_or(batch.created);
   const bool content_is_gone = batch.content_deleted && !batch.request_claimed;
-  if (!content_is_gone && !batch.items_deleted) {
+  if (!batch.blobs_deleted && !content_is_gone && !batch.items_deleted) {
+    what = Removal::kBlobs;
+    at = end + std::min(kBlobsGrace, retention.content);
+  } else if (!content_is_gone && !batch.items_deleted) {
     what = Removal::kContent;
     at = end + retention.content;
   } else if (!batch.items_deleted) {

@@ -87,6 +87,7 @@ struct Batch {
   bool content_deleted = false;         // of a batch that is over; likewise
   bool items_deleted = false;
   bool disowned = false;  // of a cancelled batch: its number is another initiator's
+  bool blobs_deleted = false;  // but for those of dead-lettered items, which go with the items
   // None: not an upload, or not sealed yet, or sealed by an older muster.
   std::optional<SealedContent> sealed_content;
 
@@ -97,9 +98,13 @@ struct Batch {
 // Whether the batch has ended: only a redrive can change it any more.
 bool IsOver(BatchState state);
 
-// What a retention takes away of a batch that is over, one after the other. The claim on the
-// batch's request id goes with the content.
-enum class Removal { kContent, kItems, kBatch };
+// What is taken away of a batch that is over, one after the other: its blobs at once, the rest as
+// its retention says. The claim on the batch's request id goes with the content.
+enum class Removal { kBlobs, kContent, kItems, kBatch };
+
+// The batch's engine deletes the blobs as soon as the batch has ended. Whoever looks for what is
+// due leaves it so much time, and finds what an engine that died has left.
+inline constexpr absl::Duration kBlobsGrace = absl::Minutes(1);
 
 // Of a batch that is over.
 struct NextRemoval {
@@ -211,6 +216,11 @@ class BatchLedger : public BatchRecords {
   // FailedPrecondition otherwise, also for a batch whose content is stored elsewhere. Not fsynced:
   // dropping it again is harmless.
   virtual absl::Status DropContent(uint64_t batch) = 0;
+
+  // Notes that the blobs of a batch that ended at `ended` are deleted. A batch that was opened
+  // again since then, also if it has ended again, has blobs to delete: nothing is noted. Not
+  // fsynced: deleting them again is harmless.
+  virtual absl::Status NoteBlobsDeleted(uint64_t batch, absl::Time ended) = 0;
 
   // Notes that the claim on the batch's request id is released. Not fsynced: releasing it again is
   // harmless.

@@ -143,6 +143,7 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
   progress.set_content_deleted(batch.content_deleted);
   progress.set_items_deleted(batch.items_deleted);
   progress.set_disowned(batch.disowned);
+  progress.set_blobs_deleted(batch.blobs_deleted);
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
@@ -169,6 +170,7 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   batch->content_deleted = progress.content_deleted();
   batch->items_deleted = progress.items_deleted();
   batch->disowned = progress.disowned();
+  batch->blobs_deleted = progress.blobs_deleted();
   return absl::OkStatus();
 }
 

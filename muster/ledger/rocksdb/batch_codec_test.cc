@@ -213,18 +213,19 @@ TEST(BatchCodecTest, KeepsTheRetentionOfABatch) {
   EXPECT_EQ(old.retention, std::nullopt);
 }
 
-// Fields 16 and 17.
+// Fields 16, 17 and 19.
 TEST(BatchCodecTest, KeepsWhatIsDeletedOfABatch) {
   Batch deleted = Golden(), read;
-  deleted.content_deleted = deleted.items_deleted = true;
+  deleted.content_deleted = deleted.items_deleted = deleted.blobs_deleted = true;
   const std::string progress = EncodeProgress(deleted);
   EXPECT_EQ(
       *muster::rocksdb::CheckedPayload(progress, "form"),
       absl::StrCat(*muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenProgress), "form"),
-                   base::BytesFromHex("800101880101")));
+                   base::BytesFromHex("800101880101980101")));
   ASSERT_TRUE(DecodeProgress(progress, 7, &read).ok());
   EXPECT_TRUE(read.content_deleted);
   EXPECT_TRUE(read.items_deleted);
+  EXPECT_TRUE(read.blobs_deleted);
 }
 
 // The form that a newer muster writes: a field that this muster does not know follows the known

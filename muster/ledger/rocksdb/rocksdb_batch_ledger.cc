@@ -293,6 +293,7 @@ absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
     if (was_complete) {
       batch.state = BatchState::kSealed;
       batch.completed.reset();
+      batch.blobs_deleted = false;
     }
     if (was_complete || !batch.put_marks.empty()) {
       batch.put_marks.clear();
@@ -392,6 +393,16 @@ absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
   }
   write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
   return index_.WriteState(&was, batch, &write);
+}
+
+absl::Status RocksDbBatchLedger::NoteBlobsDeleted(uint64_t number, absl::Time ended) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (!ledger::IsOver(batch.state) || batch.completed != ended || batch.blobs_deleted) {
+    return absl::OkStatus();
+  }
+  batch.blobs_deleted = true;
+  return StoreProgressLocked(batch);
 }
 
 absl::Status RocksDbBatchLedger::NoteRequestReleased(uint64_t number) {

@@ -61,6 +61,7 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::StatusOr<std::vector<uint64_t>> ListDue(absl::Time now, size_t max) override
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status DropContent(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status NoteBlobsDeleted(uint64_t batch, absl::Time ended) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status NoteRequestReleased(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status BeginToDropItems(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status DropItems(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);

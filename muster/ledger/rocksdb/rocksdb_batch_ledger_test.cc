@@ -429,8 +429,10 @@ TEST_F(LedgerTest, KnowsWhatIsDueInALedgerOfAnOlderMuster) {
   const absl::Time end = absl::FromUnixSeconds(9);
   for (const uint64_t number : {1, 2, 3}) Create(number);
   Complete(1);
+  ASSERT_TRUE(ledger_->NoteBlobsDeleted(1, end).ok());
   Batch changed = *ledger_->Get(2);
   changed.state = BatchState::kComplete;
+  changed.blobs_deleted = true;
   changed.completed = end + absl::Hours(1);
   Overwrite(kProgress, 2, EncodeProgress(changed));
   EXPECT_THAT(ledger_->ListDue(end + absl::Hours(23), 10).value(), IsEmpty());
@@ -441,6 +443,25 @@ TEST_F(LedgerTest, KnowsWhatIsDueInALedgerOfAnOlderMuster) {
   EXPECT_THAT(ledger_->ListDue(end + absl::Hours(25), 10).value(), ElementsAre(2));
   Open();
   EXPECT_THAT(ledger_->ListDue(end + absl::Hours(24 * 30), 10).value(), ElementsAre(2, 1));
+}
+
+TEST_F(LedgerTest, BlobsAreDueSoonUntilTheyAreDeletedAndAgainAfterARedrive) {
+  const absl::Time end = absl::FromUnixSeconds(9);
+  Create(1);
+  EXPECT_TRUE(ledger_->NoteBlobsDeleted(1, end).ok());
+  Complete(1);
+  EXPECT_FALSE(ledger_->Get(1)->blobs_deleted) << "it had not ended";
+  EXPECT_THAT(ledger_->ListDue(end + absl::Seconds(59), 10).value(), IsEmpty());
+  EXPECT_THAT(ledger_->ListDue(end + absl::Minutes(1), 10).value(), ElementsAre(1));
+  ASSERT_TRUE(ledger_->NoteBlobsDeleted(1, end).ok());
+  Open();
+  EXPECT_TRUE(ledger_->Get(1)->blobs_deleted);
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(23), 10).value(), IsEmpty());
+  ASSERT_TRUE(ledger_->Reopen(1).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(1, end + absl::Hours(1)).ok());
+  ASSERT_TRUE(ledger_->NoteBlobsDeleted(1, end).ok());
+  EXPECT_FALSE(ledger_->Get(1)->blobs_deleted) << "those were of its first end";
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(2), 10).value(), ElementsAre(1));
 }
 
 TEST_F(LedgerTest, AClaimIsDueUntilItIsReleased) {
@@ -481,6 +502,7 @@ TEST_F(LedgerTest, EveryWriteKeepsTheIndexSound) {
       [&] { return ledger_->Reopen(201); },
       [&] { return ledger_->BeginRefill(201).status(); },
       [&] { return ledger_->MarkComplete(201, absl::FromUnixSeconds(9)); },
+      [&] { return ledger_->NoteBlobsDeleted(201, absl::FromUnixSeconds(9)); },
       [&] { return ledger_->DropContent(201); },
       [&] { return ledger_->NoteRequestReleased(201); },
       [&] { return ledger_->BeginToDropItems(201); },

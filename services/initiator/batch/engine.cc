@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
-#include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
@@ -15,6 +14,7 @@
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
 #include "muster/report/report_proto.h"
+#include "services/initiator/batch/remover.h"
 
 namespace muster::initiator::batch {
 
@@ -66,6 +66,7 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
   const ledger::Batch& batch = *recorded;
   if (batch.state == ledger::BatchState::kCancelled) {
     MUSTER_RETURN_IF_ERROR(EndSuspension());
+    MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
     return StepResult::kDone;
   }
   const absl::Status prepared = Prepare(batch, stop);
@@ -324,19 +325,8 @@ absl::Status BatchEngine::Refill(const ledger::Batch& batch, const std::vector<u
 }
 
 absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted,
-                          tools_.report_client->GetProgress(number_));
-  // A redrive needs the blobs of dead-lettered items, also if it has just reopened some of them.
-  if (static_cast<uint64_t>(counted.items()) < batch.items) return absl::OkStatus();
-  absl::flat_hash_set<uint64_t> dead;
-  if (counted.items_dead > 0) {
-    if (!tools_.dead_items) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(dead, tools_.dead_items(number_));
-  }
-  MUSTER_FAILPOINT("initiator.before_blobs_deleted");
-  MUSTER_RETURN_IF_ERROR(enqueuer_->DeleteBlobs(batch.number, dead));
-  MUSTER_FAILPOINT("initiator.after_blobs_deleted");
-  return absl::OkStatus();
+  return DeleteNeedlessBlobs(tools_.stores.ledger, tools_.report_client, tools_.stores.blobs,
+                             batch);
 }
 
 }  // namespace muster::initiator::batch

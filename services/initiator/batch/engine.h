@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/base/worker_pool.h"
@@ -55,9 +54,6 @@ struct EngineDependencies {
   item::SuspendedBatches* suspended = nullptr;
   // Whether the batch's job has workers, and none of them fits the batch. Set with `suspended`.
   std::function<bool(const ledger::Batch&)> no_worker_fits = nullptr;
-  // Indexes of the dead-lettered items of a batch, whose blobs a redrive needs. Empty: they are not
-  // known, so the blobs of a batch with dead-lettered items stay.
-  std::function<absl::StatusOr<absl::flat_hash_set<uint64_t>>(uint64_t batch)> dead_items = nullptr;
   // The registry in which processors find the jobs of batches; null: processors have the jobs from
   // elsewhere.
   job::JobRegistry* jobs = nullptr;

@@ -1,6 +1,7 @@
 // BatchEngine and RunToEnd. What becomes of lost items is in engine_loss_test.cc.
 #include "services/initiator/batch/engine.h"
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -12,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/report/report_proto.h"
+#include "services/initiator/batch/remover.h"
 #include "tests/fakes/initiator/batch_engine_fixture.h"
 
 namespace muster::initiator::batch {
@@ -219,35 +221,95 @@ TEST_F(SealedContentTest, OfAnOlderMusterIsTakenAsItIs) {
   EXPECT_EQ(ledger_->Get(number_)->transactions, 3u);
 }
 
-// Two items that are too large for a message; the first is dead-lettered.
+// Two items that are too large for a message.
 class BlobsTest : public BatchEngineTest {
  protected:
-  void RunWithOneDeadItem() {
+  void BeginLarge() {
     std::mt19937 random(1);  // noise that does not compress, the same every time
     std::string noise(700'000, '\0');
     for (char& c : noise) c = static_cast<char>('-' + random() % 80);
     Begin(absl::StrCat("n\n", noise, "\n", noise, "\n"));
-    const auto ended = Run([&] {
-      Count({0}, report::ItemOutcome::kDeadLettered);
-      Count({1});
-    });
-    ASSERT_TRUE(ended.ok()) << ended.status();
   }
 
-  bool HasBlob(uint32_t index) const { return blobs_->Get(item::BlobName(number_, index)).ok(); }
+  // Up to the instant at which the batch is over.
+  void CompleteWithOneDeadItem() {
+    BeginLarge();
+    ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+    ASSERT_EQ(Blobs(), 2);
+    Count({0}, report::ItemOutcome::kDeadLettered);
+    Count({1});
+    ASSERT_EQ(ledger_->Get(number_)->state, ledger::BatchState::kComplete);
+  }
+
+  int Blobs() const {
+    int blobs = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_ / "blobs")) {
+      if (entry.path().extension() == ".blob") ++blobs;
+    }
+    return blobs;
+  }
+
+  BatchRemover Remover() {
+    return BatchRemover({ledger_.get(), report_client_.get(), blobs_.get(), nullptr, &clock_});
+  }
 };
 
-TEST_F(BlobsTest, StayForItemsThatARedriveNeeds) {
-  dead_items_ = [](uint64_t) { return absl::flat_hash_set<uint64_t>{0}; };
-  RunWithOneDeadItem();
-  EXPECT_TRUE(HasBlob(0));
-  EXPECT_FALSE(HasBlob(1));
+TEST_F(BlobsTest, GoWhenEachItemIsCounted) {
+  BeginLarge();
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  Count({0, 1});
+  EXPECT_EQ(*engine_->Step({}), StepResult::kDone);
+  EXPECT_EQ(Blobs(), 0);
 }
 
-TEST_F(BlobsTest, AllStayWhenItIsNotKnownWhichItemsAreDead) {
-  RunWithOneDeadItem();
-  EXPECT_TRUE(HasBlob(0));
-  EXPECT_TRUE(HasBlob(1));
+TEST_F(BlobsTest, StayForItemsThatARedriveNeedsUntilTheItemsGo) {
+  CompleteWithOneDeadItem();
+  EXPECT_EQ(*engine_->Step({}), StepResult::kDone);
+  EXPECT_EQ(Blobs(), 1);
+  EXPECT_TRUE(blobs_->Get(item::BlobName(number_, 0)).ok());
+  clock_.Advance(ledger::Retention().items);
+  BatchRemover remover = Remover();
+  EXPECT_EQ(*remover.RemoveDue(10), 1u) << "the content";
+  EXPECT_EQ(*remover.RemoveDue(10), 1u) << "the items";
+  EXPECT_EQ(Blobs(), 0);
+}
+
+TEST_F(BlobsTest, GoWithABatchThatIsDeleted) {
+  CompleteWithOneDeadItem();
+  ASSERT_TRUE(Remover().Delete(number_).ok());
+  EXPECT_EQ(Blobs(), 0);
+}
+
+TEST_F(BlobsTest, GoWithoutTheEngineThatDiedWhenItsBatchWasComplete) {
+  CompleteWithOneDeadItem();
+  engine_.reset();
+  EXPECT_EQ(*Remover().RemoveDue(10), 0u) << "an engine that lives has its time";
+  EXPECT_EQ(Blobs(), 2);
+  clock_.Advance(ledger::kBlobsGrace);
+  EXPECT_EQ(*Remover().RemoveDue(10), 1u);
+  EXPECT_EQ(Blobs(), 1);
+  EXPECT_EQ(*Remover().RemoveDue(10), 0u) << "done once";
+}
+
+TEST_F(BlobsTest, GoAgainAfterARedrive) {
+  CompleteWithOneDeadItem();
+  ASSERT_EQ(*engine_->Step({}), StepResult::kDone);
+  ASSERT_TRUE(ledger_->Reopen(number_).ok());
+  ASSERT_TRUE(report_client_->ReopenDeadLettered(number_, {0}).ok());
+  EXPECT_EQ(Blobs(), 1);
+  Count({0});
+  engine_.reset();
+  clock_.Advance(ledger::kBlobsGrace);
+  EXPECT_EQ(*Remover().RemoveDue(10), 1u);
+  EXPECT_EQ(Blobs(), 0);
+}
+
+TEST_F(BlobsTest, GoWhenTheBatchIsCancelled) {
+  BeginLarge();
+  ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  ASSERT_TRUE(ledger_->Cancel(number_, clock_.Now(), "unwanted").ok());
+  EXPECT_EQ(*engine_->Step({}), StepResult::kDone);
+  EXPECT_EQ(Blobs(), 0);
 }
 
 }  // namespace

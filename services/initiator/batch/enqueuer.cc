@@ -195,7 +195,11 @@ absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_to
                  "batch ", batch.number, ", items ", run->items, ", unrecorded ",
                  run->unrecorded.size(), ", next ", run->next_index, ", again ", run->again);
     const uint64_t first = run->next_index - run->unrecorded.size();
-    MUSTER_RETURN_IF_ERROR(deps_.ledger->Append(batch.number, first, run->unrecorded));
+    const absl::Status recorded = deps_.ledger->Append(batch.number, first, run->unrecorded);
+    if (absl::IsFailedPrecondition(recorded)) {
+      DeleteUnrecorded(batch.number, first, run->unrecorded);
+    }
+    MUSTER_RETURN_IF_ERROR(recorded);
     MUSTER_FAILPOINT("initiator.after_items_recorded");
   }
   for (size_t i = 0; i < partitions_.size(); ++i) {
@@ -268,10 +272,18 @@ absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> i
   return Put(batch, &run, {});
 }
 
-absl::Status BatchEnqueuer::DeleteBlobs(uint64_t number,
-                                        const absl::flat_hash_set<uint64_t>& keep) {
-  MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
-  return DeleteItemBlobs(deps_.ledger, deps_.blobs, batch, keep);
+// The ledger does not have these items, so no later step would find their blobs.
+void BatchEnqueuer::DeleteUnrecorded(uint64_t number, uint64_t first,
+                                     absl::Span<const ItemBoundary> items) {
+  // A batch that another writer works on needs its blobs.
+  const absl::StatusOr<Batch> batch = deps_.ledger->Get(number);
+  if (!batch.ok() || batch->state != ledger::BatchState::kCancelled) return;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].length <= item::kInlinePayloadBytes) continue;  // never claim-checked
+    const std::string name = item::BlobName(number, static_cast<uint32_t>(first + i), batch->owner);
+    base::LogUnlessOk(base::kWarning, "a blob stays behind", deps_.blobs->Delete(name),
+                      {{"blob", name}});
+  }
 }
 
 absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,

@@ -74,10 +74,6 @@ class BatchEnqueuer {
   // its done-bit.
   absl::Status Refill(uint64_t batch, absl::Span<const uint64_t> indexes);
 
-  // Deletes the blobs of the claim-checked items of a finished batch, except those of the items in
-  // `keep`, which a redrive needs.
-  absl::Status DeleteBlobs(uint64_t batch, const absl::flat_hash_set<uint64_t>& keep);
-
   // Sets progress() to what the record of the batch says, for a batch that needs no Enqueue.
   void Resume(const ledger::Batch& batch);
 
@@ -98,6 +94,9 @@ class BatchEnqueuer {
   void BeginMarks(const ledger::Batch& batch);
   absl::Status AddItem(const ledger::Batch& batch, uint64_t index, const ledger::ItemBoundary& item,
                        absl::string_view slice, Run* run);
+  // Deletes the blobs of items that a cancelled batch was not to have any more.
+  void DeleteUnrecorded(uint64_t batch, uint64_t first,
+                        absl::Span<const ledger::ItemBoundary> items);
   void Trigger(const queue::QueueId& queue, int64_t messages);
 
   const job::JobDefinition* const job_;  // not owned

@@ -322,10 +322,30 @@ TEST_F(BatchEnqueuerTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
   ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
   const auto queued = Queued();
   EXPECT_EQ(queued.at(0).front().substr(0, 100), noise.substr(0, 100));
-  ASSERT_TRUE(enqueuer_->DeleteBlobs(1, /*keep=*/{0}).ok());
+  const ledger::Batch batch = *ledger_->Get(1);
+  ASSERT_TRUE(DeleteItemBlobs(ledger_.get(), blobs_.get(), batch, /*keep=*/{0}).ok());
   EXPECT_TRUE(blobs_->Get(item::BlobName(1, 0)).ok()) << "a redrive needs it";
-  ASSERT_TRUE(enqueuer_->DeleteBlobs(1, {}).ok());
+  ASSERT_TRUE(DeleteItemBlobs(ledger_.get(), blobs_.get(), batch, {}).ok());
   EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 0)).status()));
+}
+
+// Its blob is put before the ledger has the item: no later step would find it.
+TEST_F(BatchEnqueuerTest, LeavesNoBlobOfAnItemThatCameAfterACancel) {
+  std::mt19937 random(1);
+  std::string noise(700'000, '\0');
+  for (char& c : noise) c = static_cast<char>('-' + random() % 80);
+  job_.item.transactions = 1;
+  WriteInput(1, absl::StrCat(noise, "\n", noise));
+  ASSERT_TRUE(Submit().ok());
+  const auto cancel = [&] { return ledger_->Cancel(1, absl::UnixEpoch(), "unwanted"); };
+  BatchEnqueuer enqueuer(
+      &job_, source_.get(),
+      Dependencies{queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), base::RealClock()},
+      Options{.account = "acme", .run_items = 1, .before_next_run = cancel});
+  EXPECT_FALSE(enqueuer.Enqueue(1, {}).ok());
+  EXPECT_EQ(ledger_->Get(1)->items, 1u);
+  EXPECT_TRUE(blobs_->Get(item::BlobName(1, 0)).ok()) << "it has an owner";
+  EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 1)).status()));
 }
 
 }  // namespace

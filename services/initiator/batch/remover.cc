@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "services/initiator/batch/enqueuer.h"
@@ -14,7 +16,40 @@ namespace {
 // Claims that cannot be released are passed over, up to so many: each is read once a call.
 constexpr size_t kMaxPassedClaims = 1000;
 
+// NotFound, Unimplemented: the report does not know which items are dead-lettered.
+absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(report::ReportClient* report_client,
+                                                        const ledger::Batch& batch) {
+  absl::flat_hash_set<uint64_t> dead;
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, report_client->GetProgress(batch.number));
+  if (static_cast<uint64_t>(counted.items()) < batch.items) {
+    return absl::NotFoundError("not every item is counted");
+  }
+  if (counted.items_dead == 0) return dead;
+  for (uint64_t from = 0;;) {
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> page,
+        report_client->DeadLetteredItems(batch.number, from, report::kMaxReportItems));
+    dead.insert(page.begin(), page.end());
+    if (page.size() < report::kMaxReportItems) return dead;
+    from = page.back() + 1;
+  }
+}
+
 }  // namespace
+
+absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClient* report_client,
+                                 blob::BlobStore* blobs, const ledger::Batch& batch) {
+  absl::StatusOr<absl::flat_hash_set<uint64_t>> keep = absl::flat_hash_set<uint64_t>();
+  if (batch.state == ledger::BatchState::kComplete) keep = DeadItems(report_client, batch);
+  const bool unknown = absl::IsNotFound(keep.status()) || absl::IsUnimplemented(keep.status());
+  if (!unknown) {
+    MUSTER_RETURN_IF_ERROR(keep.status());
+    MUSTER_FAILPOINT("initiator.before_blobs_deleted");
+    MUSTER_RETURN_IF_ERROR(DeleteItemBlobs(ledger, blobs, batch, *keep));
+    MUSTER_FAILPOINT("initiator.after_blobs_deleted");
+  }
+  return ledger->NoteBlobsDeleted(batch.number, batch.completed.value_or(batch.created));
+}
 
 absl::StatusOr<size_t> BatchRemover::RemoveDue(size_t max) {
   const absl::Time now = deps_.clock->Now();
@@ -55,6 +90,8 @@ absl::Status BatchRemover::Delete(uint64_t number) {
 absl::Status BatchRemover::Remove(const ledger::Batch& batch, ledger::Removal what,
                                   absl::Status* released) {
   switch (what) {
+    case ledger::Removal::kBlobs:
+      return DeleteNeedlessBlobs(deps_.ledger, deps_.report_client, deps_.blobs, batch);
     case ledger::Removal::kContent:
       MUSTER_RETURN_IF_ERROR(RemoveContent(batch));
       // A store that does not answer is not asked for each batch.
@@ -69,11 +106,6 @@ absl::Status BatchRemover::Remove(const ledger::Batch& batch, ledger::Removal wh
 }
 
 absl::Status BatchRemover::RemoveContent(const ledger::Batch& batch) {
-  // The items of a complete batch lost their blobs when it was complete, but for dead-lettered
-  // ones.
-  if (batch.state == ledger::BatchState::kCancelled && !batch.content_deleted) {
-    MUSTER_RETURN_IF_ERROR(DeleteItemBlobs(deps_.ledger, deps_.blobs, batch, {}));
-  }
   // The ledger first: it refuses a batch that a redrive has just opened again.
   MUSTER_RETURN_IF_ERROR(deps_.ledger->DropContent(batch.number));
   return DeleteUpload(batch);

@@ -1,7 +1,8 @@
 // BatchRemover: deletes what is left of batches that are over, as their retention says:
 //
-//   content   the upload, or the content in the batch's record; blobs of items that a cancelled
-//             batch no longer needs; the claim on its request id
+//   blobs     those of its large items, but for dead-lettered ones; its engine does it as soon as
+//             the batch has ended, and this does it for an engine that died
+//   content   the upload, or the content in the batch's record; the claim on its request id
 //   items     the boundaries of its items, and their blobs: dead-lettered ones cannot be redriven
 //             any more
 //   batch     what the report counted, then the records of the ledger
@@ -63,5 +64,12 @@ class BatchRemover {
   // Batches that stay due because of their claims alone: they must not hide the others.
   std::atomic<size_t> claimed_ = 0;
 };
+
+// Deletes the blobs of the items that a batch which is over no longer needs, and notes it: all of a
+// cancelled batch, and of a complete one those of items that are not dead-lettered, which a redrive
+// needs. Where the report does not tell which ones these are, for it has lost the batch or is of an
+// older muster, the blobs go with the batch's items. May be repeated. Nothing is owned.
+absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClient* report_client,
+                                 blob::BlobStore* blobs, const ledger::Batch& batch);
 
 }  // namespace muster::initiator::batch

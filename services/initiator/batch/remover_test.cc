@@ -55,6 +55,8 @@ class BatchRemoverTest : public ::testing::Test {
   void Complete(uint64_t number) {
     ASSERT_TRUE(ledger_->Seal(number, 10).ok());
     ASSERT_TRUE(ledger_->MarkComplete(number, clock_.Now()).ok());
+    // As its engine does.
+    ASSERT_TRUE(ledger_->NoteBlobsDeleted(number, clock_.Now()).ok());
   }
   void Cancel(uint64_t number) {
     ASSERT_TRUE(ledger_->Cancel(number, clock_.Now(), "unwanted").ok());

@@ -137,6 +137,8 @@ class SweepTest : public ::testing::Test {
     batch.request_claimed = true;
     ASSERT_TRUE(ledger_->Create(batch).ok());
     ASSERT_TRUE(ledger_->Cancel(number, clock_.Now() - ago, "").ok());
+    // As its engine does.
+    ASSERT_TRUE(ledger_->NoteBlobsDeleted(number, clock_.Now() - ago).ok());
   }
 
   // Sweeps once; `last` is the last batch that the sweep deletes.

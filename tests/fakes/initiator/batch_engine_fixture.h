@@ -87,7 +87,6 @@ class BatchEngineTest : public ::testing::Test {
     dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), &clock_};
     dependencies.options.account = "acme";
     dependencies.report_client = report_client_.get();
-    dependencies.dead_items = dead_items_;
     dependencies.suspended = &suspended_;
     dependencies.no_worker_fits = [this](const ledger::Batch&) { return no_worker_fits_; };
     return dependencies;
@@ -192,7 +191,6 @@ class BatchEngineTest : public ::testing::Test {
   std::unique_ptr<bus::TriggerBus> bus_;
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<report::LocalReportClient> report_client_;
-  std::function<absl::StatusOr<absl::flat_hash_set<uint64_t>>(uint64_t)> dead_items_;
   sync::testing::MemorySyncStore suspensions_;
   item::SuspendedBatches suspended_{&suspensions_};
   bool no_worker_fits_ = false;
