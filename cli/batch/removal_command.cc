@@ -16,6 +16,7 @@
 #include "muster/report/report_client.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
+#include "services/initiator/batch/blob_sweep.h"
 #include "services/initiator/batch/remover.h"
 
 namespace muster::cli {
@@ -52,6 +53,15 @@ class LocalRemover {
   }
 
   initiator::batch::BatchRemover& remover() { return *remover_; }
+
+  // Deletes the blobs that have no owner; answers how many there were.
+  absl::StatusOr<size_t> SweepBlobs(base::Clock* clock) {
+    initiator::batch::BlobSweep sweep({ledger_.get(), report_client_.get(), blobs_.get(), clock});
+    for (bool done = false; !done;) {
+      MUSTER_ASSIGN_OR_RETURN(done, sweep.Step(kRemovalPage));
+    }
+    return sweep.found();
+  }
 
  private:
   std::unique_ptr<ledger::BatchLedger> ledger_;
@@ -99,6 +109,9 @@ struct DueCounts {
       const ledger::NextRemoval next(batch);
       if (next.at > now) return;
       switch (next.what) {
+        case ledger::Removal::kBlobs:
+          batch.blobs_deleted = true;
+          break;
         case ledger::Removal::kContent:
           ++contents;
           batch.content_deleted = true;
@@ -109,9 +122,6 @@ struct DueCounts {
           batch.items_deleted = true;
           break;
         case ledger::Removal::kBatch:
-        case ledger::Removal::kBlobs:
-          batch.blobs_deleted = true;
-          break;
           ++batches;
           return;
       }
@@ -138,21 +148,25 @@ absl::Status Collect(const RemovalOptions& options, const Environment& environme
   MUSTER_RETURN_IF_ERROR(RequireDataDir(options.common.data_dir));
   MUSTER_ASSIGN_OR_RETURN(const DueCounts due,
                           CountDue(options.common.data_dir, environment.clock->Now()));
+  size_t orphans = 0;
   if (!options.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(const auto local,
                             LocalRemover::Open(options.common.data_dir, environment.clock));
     for (size_t removed = 1; removed > 0;) {
       MUSTER_ASSIGN_OR_RETURN(removed, local->remover().RemoveDue(kRemovalPage));
     }
+    MUSTER_ASSIGN_OR_RETURN(orphans, local->SweepBlobs(environment.clock));
   }
   const nlohmann::ordered_json json = {{"contents", due.contents},
                                        {"items", due.items},
                                        {"batches", due.batches},
+                                       {"orphan_blobs", orphans},
                                        {"dry_run", options.dry_run}};
   if (!PrintIfStructured(json, options.common, environment)) {
     *environment.out << (options.dry_run ? "would delete" : "deleted") << " the content of "
                      << due.contents << " batches, the items of " << due.items << ", and all of "
                      << due.batches << "\n";
+    if (orphans > 0) *environment.out << "deleted " << orphans << " blobs without an owner\n";
   }
   return absl::OkStatus();
 }

@@ -53,7 +53,20 @@ TEST_F(RemovalCommandTest, SaysWhatIsDueAndDeletesItOnlyWhenItShall) {
   EXPECT_EQ(RunHere({"gc", "--dry-run"}), would);
   EXPECT_EQ(RunHere({"gc"}), "0 deleted the content of 2 batches, the items of 1, and all of 0\n");
   EXPECT_EQ(RunHere({"gc", "-o", "json"}),
-            "0 {\"contents\":0,\"items\":0,\"batches\":0,\"dry_run\":false}\n");
+            "0 {\"contents\":0,\"items\":0,\"batches\":0,\"orphan_blobs\":0,\"dry_run\":false}\n");
+}
+
+TEST_F(RemovalCommandTest, DeletesBlobsWithoutAnOwner) {
+  auto blobs = backend::OpenBlobStore(backend::DataDirUrls(local_.path()).blobs).value();
+  ASSERT_TRUE(blobs->Put("batch-2-item-7", "of a batch that is cancelled").ok());
+  ASSERT_TRUE(blobs->Put("batch-3-item-0", "of a batch that is not over").ok());
+  blobs.reset();  // one process at a time
+  // Files have the time of the machine.
+  clock_.StepWallClock(absl::Now() - clock_.Now() + absl::Hours(25));
+  EXPECT_THAT(RunHere({"gc"}), HasSubstr("deleted 1 blobs without an owner"));
+  blobs = backend::OpenBlobStore(backend::DataDirUrls(local_.path()).blobs).value();
+  EXPECT_TRUE(absl::IsNotFound(blobs->Get("batch-2-item-7").status()));
+  EXPECT_TRUE(blobs->Get("batch-3-item-0").ok());
 }
 
 TEST_F(RemovalCommandTest, DeletesABatchThatHasEnded) {

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/v1/work_item.pb.h"
@@ -94,6 +97,22 @@ absl::StatusOr<std::string> Decompress(const v1::WorkItem& item, absl::string_vi
 
 std::string BlobName(uint64_t batch, uint32_t index, absl::string_view owner) {
   return absl::StrCat("batch-", batch, owner.empty() ? "" : "-of-", owner, "-item-", index);
+}
+
+std::optional<BlobOwner> OwnerOfBlob(absl::string_view name) {
+  std::vector<absl::string_view> words = absl::StrSplit(name, '-');
+  BlobOwner owner;
+  if (words.size() > 4 && words[2] == "of") {
+    owner.owner = std::string(words[3]);
+    words.erase(words.begin() + 2, words.begin() + 4);
+  }
+  if (words.size() < 4 || words[0] != "batch" || words[2] != "item") return std::nullopt;
+  owner.is_result = words.size() > 4;
+  if (owner.is_result && words[4] != "result") return std::nullopt;
+  if (!absl::SimpleAtoi(words[1], &owner.batch) || !absl::SimpleAtoi(words[3], &owner.item)) {
+    return std::nullopt;
+  }
+  return owner;
 }
 
 WorkItemEncoder::WorkItemEncoder(BatchIdentity identity, uint64_t record_limit_bytes,

@@ -72,6 +72,19 @@ struct WorkItem {
 // may have drawn one number; that of a batch without an owner is as an older muster made it.
 std::string BlobName(uint64_t batch, uint32_t index, absl::string_view owner = "");
 
+// The item, or the result of an item, whose blob it is.
+struct BlobOwner {
+  uint64_t batch = 0;
+  std::string owner;  // of the batch; empty: the name does not tell
+  uint32_t item = 0;
+  bool is_result = false;
+
+  friend bool operator==(const BlobOwner&, const BlobOwner&) = default;
+};
+
+// nullopt: the name is not one that BlobName, or a processor's result, has made.
+std::optional<BlobOwner> OwnerOfBlob(absl::string_view name);
+
 // Not thread-safe: keeps scratch space.
 class WorkItemEncoder {
  public:

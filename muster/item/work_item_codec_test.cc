@@ -37,6 +37,17 @@ class MapBlobs final : public blob::BlobStore {
   std::map<std::string, std::string> blobs;
 };
 
+TEST(BlobOwnerTest, IsReadFromTheNameOfAnItemAndOfAResult) {
+  EXPECT_EQ(OwnerOfBlob(BlobName(17, 42)), (BlobOwner{17, "", 42, false}));
+  EXPECT_EQ(OwnerOfBlob(BlobName(17, 42, "ab")), (BlobOwner{17, "ab", 42, false}));
+  EXPECT_EQ(OwnerOfBlob("batch-17-item-42-result-3-0123456789abcdef"),
+            (BlobOwner{17, "", 42, true}));
+  for (const char* name : {"", "batch-17", "batch-17-item-", "batch-17-item-4294967296",
+                           "batch-x-item-1", "batch-17-item-42-copy", "other-17-item-42"}) {
+    EXPECT_EQ(OwnerOfBlob(name), std::nullopt) << name;
+  }
+}
+
 class WorkItemCodecTest : public ::testing::Test {
  protected:
   std::string Encode(absl::string_view slice) {

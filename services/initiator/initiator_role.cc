@@ -73,6 +73,8 @@ struct InitiatorRole::Parts {
                                                       role->clock_, lost,
                                                       role->clock_->Monotonic() - began);
                      }}),
+        other_ledgers([role] { return role->membership_->AddressesOf(v1::ROLE_INITIATOR); },
+                      role->host_.channel()),
         scheduler(role->Tools(stores, this), batch::SchedulerOptions()),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
@@ -80,8 +82,6 @@ struct InitiatorRole::Parts {
                      role->clock_, role->options_.trace_sample,
                      role->directory_id_.empty() ? nullptr : &claims, role->directory_id_}),
         reopener(role->ledger_.get(), &report_client, &scheduler),
-        other_ledgers([role] { return role->membership_->AddressesOf(v1::ROLE_INITIATOR); },
-                      role->host_.channel()),
         mesh_reopener(&reopener, &other_ledgers),
         batch_service({&submissions, &scheduler, role->uploads_.get(), role->ledger_.get(),
                        &report_client, role->clock_, [role] { return role->Processors(); },
@@ -105,10 +105,10 @@ struct InitiatorRole::Parts {
   item::SuspendedBatches suspended;
   api::Quotes quotes;
   sync::UniqueIdGenerator numbers;
+  ledger::remote::RemoteBatchRecords other_ledgers;
   batch::BatchScheduler scheduler;
   submit::Submissions submissions;
   Reopener reopener;
-  ledger::remote::RemoteBatchRecords other_ledgers;
   api::MeshReopener mesh_reopener;
   api::BatchService batch_service;
   api::JobService job_service;
@@ -166,6 +166,9 @@ batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts
   tools.jobs = &parts->jobs;
   tools.on_number_taken = [parts] { parts->numbers.DropRange(); };
   if (!directory_id_.empty()) {
+    tools.find_elsewhere = [parts](uint64_t batch) {
+      return parts->other_ledgers.Get(batch).status();
+    };
     tools.release_request = [parts](const ledger::Batch& batch) {
       return parts->claims.Release(batch);
     };

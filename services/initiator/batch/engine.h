@@ -59,6 +59,8 @@ struct EngineDependencies {
   job::JobRegistry* jobs = nullptr;
   // Releases the claim on the request id of a batch that is over; empty: no request id is claimed.
   std::function<absl::Status(const ledger::Batch&)> release_request = nullptr;
+  // As of BlobSweep.
+  std::function<absl::Status(uint64_t batch)> find_elsewhere = nullptr;
   // Registers batches with the report while their first items are put; null: that waits until the
   // report has answered.
   base::WorkerPool* registrations = nullptr;

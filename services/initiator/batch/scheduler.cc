@@ -29,6 +29,13 @@ constexpr absl::Duration kSweepInterval = absl::Minutes(1);
 constexpr size_t kSweptAtATime = 20;
 constexpr absl::Duration kSweepPause = absl::Milliseconds(100);
 
+// Blobs without an owner are rare, and cost only room. A mesh that restarts often begins no pass
+// each time.
+constexpr absl::Duration kFirstBlobPass = absl::Hours(1);
+constexpr absl::Duration kBlobPassInterval = absl::Hours(24);
+// A page is read by about a call for each blob.
+constexpr size_t kBlobsAtATime = 100;
+
 // The most bytes that the ledger keeps of a cancel's reason.
 constexpr size_t kMaxKeptReasonBytes = 1024;
 
@@ -46,6 +53,9 @@ BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions
       job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
       remover_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.content,
                 tools.stores.clock, tools.release_request}),
+      blob_sweep_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.stores.clock,
+                   tools.find_elsewhere}),
+      blob_pass_at_(tools.stores.clock->Monotonic() + kFirstBlobPass),
       cancel_acks_(tools.stores.clock) {}
 
 BatchScheduler::~BatchScheduler() { Stop(); }
@@ -365,7 +375,20 @@ void BatchScheduler::Run() {
 absl::Duration BatchScheduler::Sweep() {
   const absl::StatusOr<size_t> removed = remover_.RemoveDue(kSweptAtATime);
   base::LogUnlessOk(base::kWarning, "what batches have left stays for now", removed.status());
-  return removed.ok() && *removed > 0 ? kSweepPause : kSweepInterval;
+  const bool more_blobs = SweepBlobs();
+  return more_blobs || (removed.ok() && *removed > 0) ? kSweepPause : kSweepInterval;
+}
+
+bool BatchScheduler::SweepBlobs() {
+  if (tools_.stores.clock->Monotonic() < blob_pass_at_) return false;
+  const absl::StatusOr<bool> done = blob_sweep_.Step(kBlobsAtATime);
+  if (!done.ok()) {
+    base::Log(base::kWarning, "a blob that may have no owner stays for now",
+              {{"why", done.status().ToString()}});
+    return false;  // on with the rest in a while
+  }
+  if (*done) blob_pass_at_ = tools_.stores.clock->Monotonic() + kBlobPassInterval;
+  return !*done;
 }
 
 absl::Status BatchScheduler::Delete(uint64_t batch) {

@@ -23,6 +23,7 @@
 #include "muster/bus/trigger_bus.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
+#include "services/initiator/batch/blob_sweep.h"
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
 #include "services/initiator/batch/remover.h"
@@ -194,6 +195,8 @@ class BatchScheduler {
   void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
   // Removes some of what is due. Answers when to call it again.
   absl::Duration Sweep() ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether more of a pass over the blobs remains.
+  bool SweepBlobs() ABSL_LOCKS_EXCLUDED(mu_);
   void AnnounceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const SchedulerOptions options_;
@@ -201,6 +204,9 @@ class BatchScheduler {
   const EngineDependencies tools_;
   JobQueues job_queues_;
   BatchRemover remover_;
+  // Both are of the one thread that sweeps.
+  BlobSweep blob_sweep_;
+  absl::Duration blob_pass_at_;  // monotonic
   CancelAcks cancel_acks_;
   std::stop_source stop_;
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
