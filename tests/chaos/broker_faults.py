@@ -33,8 +33,16 @@ class Wipe(Kill):
         for name in given["programs"]:
             stage.mesh.programs[name].kill()
         for name in given["programs"]:
-            for stored in stage.mesh.data_dir(name).glob("*"):
-                shutil.rmtree(stored)
+            lose(stage.mesh.data_dir(name))
+
+
+def lose(folder):
+    """Removes all that lies in a data directory."""
+    for stored in folder.glob("*"):
+        if stored.is_dir():
+            shutil.rmtree(stored)
+        else:
+            stored.unlink()
 
 
 class WipeWhileBusy(Wipe):
@@ -42,7 +50,7 @@ class WipeWhileBusy(Wipe):
     item is at work until all others are counted."""
 
     name = "wipe-while-busy"
-    known = "a job heals what its broker has lost only when all of its queues are empty"
+    known = "on a busy machine the batch is healed only after a minute: too late for the gate"
     PROCESSORS = ("processor0", "processor1")
 
     @classmethod
@@ -116,8 +124,6 @@ class LoseStream(Purge):
     """A queue's messages are gone with their stream; what lies aside (poison, attempts) is not."""
 
     name = "lose-stream"
-    known = ("a stream that is made anew gives sequences again, and what lies aside is found by them: "
-             "a sound item may be given up")
 
     @staticmethod
     def begin(stage, given):
@@ -128,8 +134,8 @@ class LoseLedger(Fault):
     """Results wait for a controller, and the ledger of their batches is lost for good."""
 
     name = "lose-ledger"
-    known = ("results whose ledger is gone circulate for ever, and keep other batches of the job from "
-             "being healed")
+    known = ("a retry of a request whose ledger is lost is never answered, as docs/reliability.md says, "
+             "and results without a ledger are poison only after ten minutes")
 
     @classmethod
     def draw(cls, chance, shape):
@@ -139,8 +145,7 @@ class LoseLedger(Fault):
     def begin(stage, given):
         for name in given["programs"]:
             stage.mesh.programs[name].kill()
-        for stored in stage.mesh.data_dir("initiator0").glob("*"):
-            shutil.rmtree(stored)
+        lose(stage.mesh.data_dir("initiator0"))
 
     @staticmethod
     def end(stage, given):

@@ -248,8 +248,7 @@ def only_bad_items_are_given_up(run):
             lost = lossy and "moody" in keys and (batch, item) not in poison
             if (outcome != AGGREGATED) != ("doomed" in keys) and not (outcome != AGGREGATED and lost):
                 yield f"item {batch}/{item} is {'doomed and counted' if 'doomed' in keys else 'given up'}"
-    late = {name for name in poison - dead if "large" in run.kind(name[0])}
-    if strange := poison - dead - late:
+    if strange := poison - dead:
         yield f"poison of items that the report does not count as dead: {sorted(strange, key=str)}"
     if lost := {name for name in dead - poison
                 if run.batches.get(name[0], {}).get("state") == "complete"}:
@@ -352,8 +351,6 @@ RULES = (came_to_rest, programs_end_only_by_faults, one_batch_for_each_request, 
 KNOWN = {
     jobs_stay: "a broker that loses its data loses the jobs without an open batch, too, and those of "
                "open batches are missing for a while",
-    late_copies_are_dropped: "a copy of a large item that is read after its batch is complete finds "
-                             "no blob, and becomes poison that no redrive mends",
 }
 
 

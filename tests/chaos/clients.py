@@ -5,6 +5,7 @@ A client whose command fails does not know what became of it, and tries again un
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import threading
@@ -18,6 +19,7 @@ PAUSE_SECONDS = 0.2
 SHORT_SECONDS = 0.01
 CANCELLED = " is cancelled"
 NO_JOB = "no job "
+ELSEWHERE = re.compile(r"belongs to batch (\d+) of initiator \S+ \((\S+)\)")
 
 
 class Clients:
@@ -125,9 +127,21 @@ class Clients:
             if code == 1:
                 if CANCELLED in said:
                     return
+                if elsewhere := ELSEWHERE.search(said):
+                    self.know_elsewhere(request, int(elsewhere[1]), elsewhere[2])
+                    return
                 if NO_JOB in said:  # what an operator does then
                     self.apply_job()
             time.sleep(PAUSE_SECONDS)
+
+    def know_elsewhere(self, request, batch, address):
+        """Takes it that the initiator at `address` has the batch of a request."""
+        with self.lock:
+            self.numbers[request] = batch
+            for number in range(self.mesh.shape["initiators"]):
+                if self.mesh.server(number) == address:
+                    self.initiators[request] = number
+        self.history.record("acknowledged", request=request, batch=batch)
 
     def cancel(self, request, when_counted=False):
         """Cancels the batch of a request; `when_counted`: not before its first items are counted."""

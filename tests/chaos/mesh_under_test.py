@@ -125,18 +125,16 @@ class MeshUnderTest:
         for program in self.programs.values():
             if program.process is None:
                 program.start()
-        # A role ends on "no suitable peers" of a cluster that is just forming, and is started again.
-        late = self.await_ready(lambda: self.revive(lambda program: None))
+        late = self.await_ready()
         if late:
             raise AssertionError(f"{late} did not get ready:\n{self.tail(late)}")
 
-    def await_ready(self, revive):
+    def await_ready(self):
         """Returns the name of a program that did not get ready in time, or None."""
         end = time.monotonic() + READY_SECONDS
         while late := [name for name, program in self.programs.items() if not program.is_ready()]:
             if time.monotonic() > end:
                 return late[0]
-            revive()
             time.sleep(POLL_SECONDS)
         return None
 

@@ -149,8 +149,6 @@ class FullDiskAlone(FullDisk):
     """The same to an initiator, and no operator looks after it."""
 
     name = "full-disk-alone"
-    known = ("an initiator whose disk was full takes nothing in until it is started again, and says that "
-             "it is ready")
 
     @classmethod
     def draw(cls, chance, shape):
