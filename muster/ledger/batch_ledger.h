@@ -86,7 +86,7 @@ struct Batch {
   std::string cancel_reason;            // for people; may be empty
   bool content_deleted = false;         // of a batch that is over; likewise
   bool items_deleted = false;
-  bool disowned = false;  // of a cancelled batch: its number is another initiator's
+  bool disowned = false;       // of a cancelled batch: its number is another initiator's
   bool blobs_deleted = false;  // but for those of dead-lettered items, which go with the items
   // None: not an upload, or not sealed yet, or sealed by an older muster.
   std::optional<SealedContent> sealed_content;
