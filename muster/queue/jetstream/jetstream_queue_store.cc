@@ -220,8 +220,9 @@ absl::StatusOr<std::vector<queue::Released>> JetStreamQueueStore::ReleaseHeldBy(
   std::vector<queue::Released> released;
   for (const auto& [name, deliveries] : held) {
     const QueueId queue{name.first, name.second};
-    const absl::StatusOr<int64_t> messages =
-        On(queue, [&](StreamQueue& on) { return on.GiveBackOf(deliveries, silence); });
+    const absl::StatusOr<int64_t> messages = On(
+        queue,
+        [&given = deliveries, silence](StreamQueue& on) { return on.GiveBackOf(given, silence); });
     base::LogUnlessOk(base::kWarning, "what a dead instance held waits for its lease",
                       messages.status(), {{"instance", holder}, {"queue", queue.ToString()}});
     if (messages.value_or(0) > 0) released.push_back({queue, *messages});
