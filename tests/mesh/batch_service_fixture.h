@@ -110,7 +110,8 @@ class CountedDesk final : public report::ReportClient {
       : behind_(report, std::move(check_completion)) {}
 
   int registered() const { return registered_; }
-  int progress_asked() const { return progress_asked_; }
+  int progress_asked() const { return progress_asked_; }  // of one batch, or of a list
+  int lists_asked() const { return lists_asked_; }
 
   // From now on cancellations are answered with this, unless it is OK.
   void AnswerCancels(absl::Status status) {
@@ -138,6 +139,7 @@ class CountedDesk final : public report::ReportClient {
   absl::StatusOr<std::map<uint64_t, report::Progress>> ListProgress(
       absl::Span<const uint64_t> batches) override {
     ++progress_asked_;
+    ++lists_asked_;
     return behind_.ListProgress(batches);
   }
   absl::StatusOr<uint64_t> HighestBatch() override { return behind_.HighestBatch(); }
@@ -166,6 +168,7 @@ class CountedDesk final : public report::ReportClient {
   report::LocalReportClient behind_;
   std::atomic<int> registered_{0};
   std::atomic<int> progress_asked_{0};
+  std::atomic<int> lists_asked_{0};
   base::Mutex mu_;
   base::CondVar released_;
   bool hold_ ABSL_GUARDED_BY(mu_) = false;

@@ -139,7 +139,7 @@ TEST_F(BatchServiceTest, AListAsksTheReportOnce) {
   }
   StopInitiator();
   StartInitiator();
-  const int before = report_client_->progress_asked();
+  const int before = report_client_->lists_asked();
   rpc::CallContext context;
   v1::ListBatchesResponse response;
   const absl::Status listed =
@@ -147,7 +147,7 @@ TEST_F(BatchServiceTest, AListAsksTheReportOnce) {
   ASSERT_TRUE(listed.ok()) << listed;
   ASSERT_EQ(response.batches_size(), 5);
   for (const v1::BatchStatus& batch : response.batches()) EXPECT_EQ(batch.aggregated(), 1);
-  EXPECT_EQ(report_client_->progress_asked(), before + 1);
+  EXPECT_EQ(report_client_->lists_asked(), before + 1);
 }
 
 TEST_F(BatchServiceTest, ListsTheBatchesOfOneStateAndJob) {
