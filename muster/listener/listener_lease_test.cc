@@ -98,6 +98,8 @@ TEST_F(ListenerSettlementTest, CountsTheLeasesThatRanOutWhileTheProcessSlept) {
   PutMany(3);  // the first is claimed alone, the others together
   Start();
   gate.AwaitArrivals(1);
+  // Until the first holds no lease any more.
+  while (listener_->QueryState().unsettled_messages > 2) std::this_thread::yield();
   clock_.AwaitSleepers(2);  // the LeaseRenewer and the supervisor
   clock_.Advance(absl::Seconds(45));
   store_.AwaitCalls(Verb::kUpdate, 1);
