@@ -127,7 +127,7 @@ class BatchWatches::Watcher {
   }
 
   // Takes the status of its batch for its next write.
-  void TakeLocked(const Watched& watched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(watches_->mu_) {
+  void Take(const Watched& watched) {
     told_ = watched.version;
     revision_ = std::max(watched.status->revision(), revision_ + 1);
     response_ = std::make_unique<v1::WatchBatchResponse>();
@@ -320,7 +320,7 @@ BatchWatches::Action BatchWatches::NextLocked(Watcher* watcher) {
     if (!watched.error.ok()) {
       watcher->EndWith(watched.error);
     } else if (watcher->told_ != watched.version) {
-      watcher->TakeLocked(watched);
+      watcher->Take(watched);
       return Action::kWrite;
     } else if (IsOver(*watched.status)) {
       watcher->EndWith(absl::OkStatus());
