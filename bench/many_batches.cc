@@ -167,7 +167,7 @@ void MeasureFinished(uint64_t count) {
   const double next_open = Seconds(open);
   const auto report =
       OrDie(backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, base::RealClock()));
-  report::LocalReportClient client(report.get(), [](uint64_t) {});
+  report::LocalReportClient client(report.get());
   const double jobs = Seconds([&] { OrDie(OrDie(report->Read())->Jobs()); });
   const double list = Seconds([&] {
     const ledger::BatchPage page = OrDie(ledger->ListBelow(UINT64_MAX, 100));
@@ -214,7 +214,7 @@ void MeasureOpen(uint64_t count) {
   }
   const auto report =
       OrDie(backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, base::RealClock()));
-  report::LocalReportClient client(report.get(), [](uint64_t) {});
+  report::LocalReportClient client(report.get());
   const auto bus = OrDie(backend::OpenTriggerBus("local:"));
   const auto blobs = OrDie(backend::OpenBlobStore(urls.blobs));
   initiator::batch::EngineDependencies tools;

@@ -43,8 +43,7 @@ class LocalRemover {
     MUSTER_ASSIGN_OR_RETURN(
         local->report_, backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
     MUSTER_ASSIGN_OR_RETURN(local->blobs_, backend::OpenBlobStore(urls.blobs));
-    local->report_client_ =
-        std::make_unique<report::LocalReportClient>(local->report_.get(), [](uint64_t) {});
+    local->report_client_ = std::make_unique<report::LocalReportClient>(local->report_.get());
     using initiator::batch::BatchRemover;
     local->remover_ = std::make_unique<BatchRemover>(
         BatchRemover::Dependencies{local->ledger_.get(), local->report_client_.get(),

@@ -40,7 +40,7 @@ absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
   MUSTER_ASSIGN_OR_RETURN(const auto report,
                           backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
   // No controller runs here: the next run checks whether the batch is complete.
-  report::LocalReportClient desk(report.get(), [](uint64_t) {});
+  report::LocalReportClient desk(report.get());
   item::LedgerBatchReopener reopener(ledger.get(), &desk);
   return item::RedriveItems(request, *queues, reopener);
 }

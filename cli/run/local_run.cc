@@ -148,7 +148,7 @@ absl::Status LocalRun::CreateRoles() {
           controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
                                    blobs_.get(), clock_}));
   report_client_ = std::make_unique<report::LocalReportClient>(
-      report_.get(), [this](uint64_t batch) { controller_->CheckCompletion(batch); });
+      report_.get(), [this](uint64_t batch) { return controller_->CheckCompletion(batch); });
   return absl::OkStatus();
 }
 

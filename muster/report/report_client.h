@@ -57,7 +57,7 @@ class ReportClient {
                                                                   size_t max);
 
   // Call when the batch may be complete: the controller checks it soon, and issues its receipt if
-  // it is.
+  // it is. Aborted: what kept the batch from its receipt when it was checked before.
   virtual absl::Status CheckCompletion(uint64_t batch) = 0;
 
   // NotFound: also when no receipt was issued yet.
@@ -82,9 +82,11 @@ class ReportClient {
 // Thread-safe.
 class LocalReportClient final : public ReportClient {
  public:
-  // `report` is not owned and outlives the client. `check_completion` is the controller's: any
-  // thread may call it, and it returns at once.
-  LocalReportClient(ReportStore* report, std::function<void(uint64_t batch)> check_completion)
+  // `report` is not owned and outlives the client. `check_completion` is the controller's
+  // CheckCompletion: any thread may call it, and it returns at once. Without one, nothing is
+  // checked.
+  explicit LocalReportClient(ReportStore* report,
+                             std::function<absl::Status(uint64_t batch)> check_completion = {})
       : report_(report), check_completion_(std::move(check_completion)) {}
 
   absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) override;
@@ -105,7 +107,7 @@ class LocalReportClient final : public ReportClient {
 
  private:
   ReportStore* const report_;  // not owned
-  const std::function<void(uint64_t batch)> check_completion_;
+  const std::function<absl::Status(uint64_t batch)> check_completion_;
 };
 
 }  // namespace muster::report

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/queue/limits.h"
@@ -20,6 +21,8 @@ constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
 constexpr int kMaxHand =
     static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * item::kMaxTogether);
 static_assert(kMaxHand > 0);
+// Of batches that were asked for and not again since.
+constexpr size_t kMaxObstacles = 1000;
 
 absl::Status Validate(const Options& options) {
   if (options.partitions.empty()) {
@@ -79,10 +82,12 @@ void Controller::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
   wake_.NotifyAll();
 }
 
-void Controller::CheckCompletion(uint64_t batch) {
+absl::Status Controller::CheckCompletion(uint64_t batch) {
   base::MutexLock lock(&mu_);
   asked_.insert(batch);
   wake_.NotifyAll();
+  const auto obstacle = obstacles_.extract(batch);
+  return obstacle.empty() ? absl::OkStatus() : obstacle.mapped();
 }
 
 void Controller::Stop() {
@@ -155,7 +160,14 @@ absl::Status Controller::CheckAsked() {
     asked.swap(asked_);
   }
   for (const uint64_t batch : asked) {
-    MUSTER_RETURN_IF_ERROR(counters_.front()->CompleteIfDone(batch));
+    const absl::Status checked = counters_.front()->CompleteIfDone(batch);
+    if (!base::IsTransient(checked)) {
+      MUSTER_RETURN_IF_ERROR(checked);
+      continue;
+    }
+    base::MutexLock lock(&mu_);
+    if (obstacles_.size() >= kMaxObstacles) obstacles_.erase(obstacles_.begin());
+    obstacles_[batch] = absl::AbortedError(checked.message());
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <stop_token>
@@ -82,8 +83,9 @@ class Controller final {
   absl::Status Start() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Call this when the batch was sealed, or may be complete for another reason: the controller
-  // checks it soon, on its own thread, and calls on_complete if it is complete.
-  void CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+  // checks it soon, on its own thread, and calls on_complete if it is complete. Aborted: what kept
+  // the batch from its receipt when it was checked before; it is checked again all the same.
+  absl::Status CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Finishes the current commit and stops. Safe to call twice and before Start.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
@@ -115,6 +117,8 @@ class Controller final {
   base::CondVar wake_;
   bool work_detected_ ABSL_GUARDED_BY(mu_) = true;  // look once at the start
   std::set<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
+  // What their last check found, until somebody asks again.
+  std::map<uint64_t, absl::Status> obstacles_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
   std::thread thread_;
 };

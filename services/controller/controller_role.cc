@@ -87,7 +87,7 @@ absl::Status ControllerRole::BeginKnownJobs() {
 
 std::vector<rpc::ServedService> ControllerRole::services() {
   report_service_ = std::make_unique<ReportService>(
-      report_.get(), [this](uint64_t batch) { counting_->CheckCompletion(batch); },
+      report_.get(), [this](uint64_t batch) { return counting_->CheckCompletion(batch); },
       [this](const std::string& job) { return counting_->Begin(job); }, host_.data_dir);
   return {{v1::ReportService::service_full_name(), report_service_.get()},
           {v1::MeshService::service_full_name(), &membership_->service()}};

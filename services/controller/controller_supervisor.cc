@@ -55,18 +55,17 @@ absl::StatusOr<std::unique_ptr<Controller>> ControllerSupervisor::Start(const st
   return controller;
 }
 
-void ControllerSupervisor::CheckCompletion(uint64_t batch) {
+absl::Status ControllerSupervisor::CheckCompletion(uint64_t batch) {
   const auto job = [&]() -> absl::StatusOr<std::string> {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, deps_.report->Read());
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, reader->GetProgress(batch));
     return progress.job;
   }();
-  if (!job.ok()) return;  // the caller asks again
+  if (!job.ok()) return absl::OkStatus();  // the caller asks again
   base::MutexLock lock(&mu_);
   const auto counting = jobs_.find(*job);
-  if (counting != jobs_.end() && counting->second.controller != nullptr) {
-    counting->second.controller->CheckCompletion(batch);
-  }
+  if (counting == jobs_.end() || counting->second.controller == nullptr) return absl::OkStatus();
+  return counting->second.controller->CheckCompletion(batch);
 }
 
 // Runs on the controller's own thread, so it cannot destroy the controller; it only marks it for

@@ -30,7 +30,7 @@ class ControllerSupervisor {
   absl::Status Begin(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);
 
   // As Controller::CheckCompletion, with the controller of the batch's job.
-  void CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Every controller finishes its current commit and stops.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);

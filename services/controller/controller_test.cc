@@ -146,11 +146,18 @@ TEST_F(ControllerTest, CountsNothingByALedgerThatIsNotTheOwners) {
 // Its results are settled all the same, or they would come again each time.
 TEST_F(ControllerTest, SettlesTheResultsOfABatchWhoseReceiptIsRefusedAndAsksForItAgain) {
   OpenBatch(1);
-  report_->BeforeNextReceipt([] { return absl::FailedPreconditionError("they do not agree"); });
+  const auto refuse = [] { return absl::FailedPreconditionError("they do not agree"); };
+  report_->BeforeNextReceipt(refuse);
   Start();
   Put({Result(0)});
   host_->AwaitItems(1);
-  controller_->CheckCompletion(kBatch);
+  clock_.AwaitSleepers(1);
+  report_->BeforeNextReceipt(refuse);
+  EXPECT_EQ(controller_->CheckCompletion(kBatch), absl::OkStatus()) << "not checked yet";
+  absl::Status obstacle;
+  while (obstacle.ok()) obstacle = controller_->CheckCompletion(kBatch);
+  EXPECT_TRUE(absl::IsAborted(obstacle)) << obstacle;
+  EXPECT_THAT(obstacle.message(), ::testing::HasSubstr("they do not agree"));
   host_->AwaitCompletions(1);
   Stop();
   EXPECT_EQ(Stats().stored(), 0);
@@ -164,7 +171,7 @@ TEST_F(ControllerTest, CountsTheOtherBatchesWhileTheLedgerOfOneCannotBeRead) {
   v1::ItemResult damaged = Result(0);
   damaged.set_batch(kDamaged);
   Start();
-  controller_->CheckCompletion(kDamaged);
+  EXPECT_EQ(controller_->CheckCompletion(kDamaged), absl::OkStatus());
   Put({Result(0), damaged, Result(1)});
   host_->AwaitCompletions(1);
   Stop();
@@ -196,10 +203,10 @@ TEST_F(ControllerTest, CompletesABatchLaterWhoseLedgerCannotBeReadAtItsEnd) {
   host_->AwaitItems(1);
   records_->Fail(kBatch, absl::DataLossError("its record is corrupt"));
   Seal();
-  controller_->CheckCompletion(kBatch);
+  EXPECT_EQ(controller_->CheckCompletion(kBatch), absl::OkStatus());
   clock_.AwaitSleepers(1);
   records_->Fail(kBatch, absl::OkStatus());
-  controller_->CheckCompletion(kBatch);
+  EXPECT_EQ(controller_->CheckCompletion(kBatch), absl::OkStatus());
   host_->AwaitCompletions(1);
 }
 
@@ -301,14 +308,14 @@ TEST_F(ControllerTest, CompletesABatchThatIsSealedAfterItsLastResult) {
   Put({Result(0)});
   host_->AwaitItems(1);
   Seal();
-  controller_->CheckCompletion(kBatch);
+  EXPECT_EQ(controller_->CheckCompletion(kBatch), absl::OkStatus());
   host_->AwaitCompletions(1);
 }
 
 TEST_F(ControllerTest, CompletesAnEmptyBatch) {
   OpenBatch(0);
   Start();
-  controller_->CheckCompletion(kBatch);
+  EXPECT_EQ(controller_->CheckCompletion(kBatch), absl::OkStatus());
   host_->AwaitCompletions(1);
   EXPECT_EQ(GetProgress().receipt_revision, 1);
 }

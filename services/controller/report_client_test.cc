@@ -30,7 +30,7 @@ class ReportClientTest : public ReportServiceTest, public ::testing::WithParamIn
           [this] { return server_->addresses(); }, rpc::ChannelOptions(), kLong);
     } else {
       report_client_ = std::make_unique<report::LocalReportClient>(
-          report_.get(), [this](uint64_t batch) { NoteCheck(batch); });
+          report_.get(), [this](uint64_t batch) { return NoteCheck(batch); });
     }
   }
 
@@ -111,6 +111,15 @@ TEST_P(ReportClientTest, AsksTheControllerToLook) {
   Register();
   EXPECT_EQ(report_client_->CheckCompletion(kBatch), absl::OkStatus());
   EXPECT_THAT(checked(), ElementsAre(kBatch));
+}
+
+TEST_P(ReportClientTest, HearsWhatKeptABatchFromItsReceipt) {
+  Register();
+  SetObstacle(absl::AbortedError("they do not agree"));
+  const absl::Status obstacle = report_client_->CheckCompletion(kBatch);
+  EXPECT_TRUE(absl::IsAborted(obstacle)) << obstacle;
+  EXPECT_THAT(obstacle.message(), ::testing::HasSubstr("they do not agree"));
+  EXPECT_THAT(checked(), ElementsAre(kBatch)) << "no call is sent twice";
 }
 
 TEST_P(ReportClientTest, HandsOutTheReceiptThatWasIssued) {

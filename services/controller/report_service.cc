@@ -51,7 +51,7 @@ absl::StatusOr<size_t> MaxItems(int max) {
 }  // namespace
 
 ReportService::ReportService(report::ReportStore* report,
-                             std::function<void(uint64_t batch)> check_completion,
+                             std::function<absl::Status(uint64_t batch)> check_completion,
                              std::function<absl::Status(const std::string& job)> begin_counting,
                              std::string spool_folder)
     : report_(report),

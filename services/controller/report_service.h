@@ -53,12 +53,13 @@ absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectio
 class ReportService final : public v1::ReportService::Service {
  public:
   // `report` is not owned and outlives the service. The service calls the functions on the threads
-  // of its RPCs. `check_completion` must return at once. `begin_counting`, which may be empty,
-  // starts to count the job's results; each RegisterBatch calls it. A long report waits for its
-  // reader in `spool_folder`, as ReportSpool has it.
-  ReportService(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion,
-                std::function<absl::Status(const std::string& job)> begin_counting = {},
-                std::string spool_folder = "");
+  // of its RPCs. `check_completion` is as LocalReportClient has it. `begin_counting`, which may be
+  // empty, starts to count the job's results; each RegisterBatch calls it. A long report waits for
+  // its reader in `spool_folder`, as ReportSpool has it.
+  explicit ReportService(report::ReportStore* report,
+                         std::function<absl::Status(uint64_t batch)> check_completion = {},
+                         std::function<absl::Status(const std::string& job)> begin_counting = {},
+                         std::string spool_folder = "");
 
   grpc::Status GetReport(grpc::ServerContext* context, const v1::GetReportRequest* request,
                          grpc::ServerWriter<v1::GetReportResponse>* writer) override;

@@ -225,7 +225,9 @@ absl::Status ResultCounter::Commit() {
   for (const report::Progress& progress : summary->progress) {
     ledger_cache_.Note(progress);
     if (events_->on_progress) events_->on_progress(progress);
-    MUSTER_RETURN_IF_ERROR(FinishIfPossible(progress));
+    // The batch's initiator asks again, and hears then what stands in the way.
+    const absl::Status finished = Finish(progress);
+    if (!base::IsTransient(finished)) MUSTER_RETURN_IF_ERROR(finished);
   }
   return absl::OkStatus();
 }
@@ -288,15 +290,12 @@ absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {
   // The report has lost the batch: it is checked when its initiator has registered it again.
   if (absl::IsNotFound(progress.status())) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(progress.status());
-  return FinishIfPossible(*progress);
-}
-
-absl::Status ResultCounter::FinishIfPossible(const report::Progress& progress) {
-  const absl::Status finished = Finish(progress);
-  if (!base::IsTransient(finished)) return finished;
-  base::Log(base::kWarning, "whether a batch is complete will be asked again",
-            {{"batch", progress.batch}, {"why", finished.ToString()}});
-  return absl::OkStatus();
+  const absl::Status finished = Finish(*progress);
+  if (base::IsTransient(finished)) {
+    base::Log(base::kWarning, "whether a batch is complete will be asked again",
+              {{"batch", batch}, {"why", finished.ToString()}});
+  }
+  return finished;
 }
 
 // A batch that completes again after a redrive gets a new receipt; issuing a receipt twice for the

@@ -86,7 +86,8 @@ class ResultCounter {
   // again when the leases lapse.
   absl::Status Count();
 
-  // Completes `batch` if every item of it is counted.
+  // Completes `batch` if every item of it is counted. A transient error says what stands in the way
+  // of this batch alone.
   absl::Status CompleteIfDone(uint64_t batch);
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }  // results
@@ -111,8 +112,6 @@ class ResultCounter {
   void DropBlob(const std::string& name);
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch);
   absl::Status Finish(const report::Progress& progress);
-  // As Finish, but a store that is away is no error: the initiator of the batch asks again.
-  absl::Status FinishIfPossible(const report::Progress& progress);
   void LogVerdicts(const report::CommitSummary& summary) const;
 
   // Calls a store until it succeeds or fails for good.

@@ -106,7 +106,8 @@ class CountedStore final : public queue::InterceptedStore {
 // Counts its calls, and can hold registrations back.
 class CountedDesk final : public report::ReportClient {
  public:
-  CountedDesk(report::ReportStore* report, std::function<void(uint64_t batch)> check_completion)
+  CountedDesk(report::ReportStore* report,
+              std::function<absl::Status(uint64_t batch)> check_completion)
       : behind_(report, std::move(check_completion)) {}
 
   int registered() const { return registered_; }
@@ -192,7 +193,7 @@ class BatchServiceTest : public ::testing::Test {
                                                   report_.get(), blobs_.get(), base::RealClock()})
                       .value();
     report_client_ = std::make_unique<CountedDesk>(
-        report_.get(), [this](uint64_t batch) { controller_->CheckCompletion(batch); });
+        report_.get(), [this](uint64_t batch) { return controller_->CheckCompletion(batch); });
     StartInitiator();
     EXPECT_TRUE(controller_->Start().ok());
   }

@@ -173,7 +173,7 @@ class RolesOverJetStreamTest : public ::testing::TestWithParam<std::string> {
                second = StartProcessor(working_too_, "second");
     const absl::Status enqueued = initiator_->Enqueue(batch, {});
     ASSERT_TRUE(enqueued.ok()) << enqueued;
-    controller_->CheckCompletion(batch);
+    EXPECT_EQ(controller_->CheckCompletion(batch), absl::OkStatus());
     const absl::Status ended = AwaitEnd();
     ASSERT_TRUE(ended.ok()) << ended;
     EXPECT_TRUE(first->Stop(absl::Seconds(10)).ok());

@@ -102,7 +102,7 @@ class BlobSweepTest : public ::testing::Test {
   const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();
   const std::unique_ptr<report::ReportStore> report_ =
       backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, &clock_).value();
-  report::LocalReportClient report_client_{report_.get(), [](uint64_t) {}};
+  report::LocalReportClient report_client_{report_.get()};
 };
 
 TEST_F(BlobSweepTest, LeavesTheBlobsOfABatchThatIsNotOver) {

@@ -291,7 +291,8 @@ absl::StatusOr<report::Progress> BatchEngine::AskReport() {
 absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch,
                                            const report::Progress& counted) {
   if (static_cast<uint64_t>(counted.items()) >= batch.items) {
-    return tools_.report_client->CheckCompletion(number_);  // an earlier request may have been lost
+    // An earlier request may have been lost; and the answer says why there is no receipt yet.
+    return tools_.report_client->CheckCompletion(number_);
   }
   MUSTER_RETURN_IF_ERROR(RestoreJobIfDue(batch));
   MUSTER_RETURN_IF_ERROR(CheckSuspension(batch));

@@ -107,7 +107,7 @@ class BatchRemoverTest : public ::testing::Test {
   const int files_without_blobs_ = Files();
   const std::unique_ptr<report::ReportStore> report_ =
       backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, &clock_).value();
-  report::LocalReportClient report_client_{report_.get(), [](uint64_t) {}};
+  report::LocalReportClient report_client_{report_.get()};
   absl::Status release_answer_;
   std::vector<uint64_t> released_;
   BatchRemover remover_{{ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_,

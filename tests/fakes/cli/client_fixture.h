@@ -311,10 +311,10 @@ class ClientTest : public ::testing::Test {
                   .value();
     ledger_ = backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite).value();
     report_ = backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, &clock_).value();
-    desk_ = std::make_unique<report::LocalReportClient>(report_.get(), [](uint64_t) {});
+    desk_ = std::make_unique<report::LocalReportClient>(report_.get());
     reopener_ = std::make_unique<item::LedgerBatchReopener>(ledger_.get(), desk_.get());
     queue_service_ = std::make_unique<initiator::api::QueueService>(queues_.get(), reopener_.get());
-    report_service_ = std::make_unique<controller::ReportService>(report_.get(), [](uint64_t) {});
+    report_service_ = std::make_unique<controller::ReportService>(report_.get());
     rpc::ServerOptions options;
     options.addresses = {"localhost:0"};
     initiator_ =

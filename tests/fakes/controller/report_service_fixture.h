@@ -34,7 +34,7 @@ class ReportServiceTest : public ::testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.status();
     report_ = *std::move(opened);
     service_ = std::make_unique<ReportService>(report_.get(),
-                                               [this](uint64_t batch) { NoteCheck(batch); });
+                                               [this](uint64_t batch) { return NoteCheck(batch); });
     rpc::ServerOptions options;
     options.addresses = {"localhost:0"};
     auto started =
@@ -109,9 +109,15 @@ class ReportServiceTest : public ::testing::Test {
     base::MutexLock lock(&mu_);
     return checked_;
   }
-  void NoteCheck(uint64_t batch) {
+  absl::Status NoteCheck(uint64_t batch) {
     base::MutexLock lock(&mu_);
     checked_.push_back(batch);
+    return obstacle_;
+  }
+  // What NoteCheck answers.
+  void SetObstacle(const absl::Status& obstacle) {
+    base::MutexLock lock(&mu_);
+    obstacle_ = obstacle;
   }
 
   // Returns the status of RegisterBatch.
@@ -141,6 +147,7 @@ class ReportServiceTest : public ::testing::Test {
   std::unique_ptr<report::ReportStore> report_;
   base::Mutex mu_;
   std::vector<uint64_t> checked_ ABSL_GUARDED_BY(mu_);
+  absl::Status obstacle_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<ReportService> service_;
   std::unique_ptr<rpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -56,8 +56,11 @@ class BatchEngineTest : public ::testing::Test {
     blobs_ = *backend::OpenBlobStore(urls.blobs);
     bus_ = *backend::OpenTriggerBus("local:");
     report_ = *backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, base::RealClock());
-    report_client_ = std::make_unique<report::LocalReportClient>(
-        report_.get(), [this](uint64_t batch) { CompleteIfCounted(batch); });
+    report_client_ =
+        std::make_unique<report::LocalReportClient>(report_.get(), [this](uint64_t batch) {
+          CompleteIfCounted(batch);
+          return absl::OkStatus();
+        });
     job_queues_ = std::make_unique<JobQueues>(queues_.get(), "acme", &clock_);
   }
 

@@ -37,7 +37,7 @@ class QueueServiceTest : public ::testing::Test {
     queues_ = OrDie(queue::rocksdb::RocksDbQueueStore::Open(dir_ / "queue", options));
     ledger_ = OrDie(ledger::rocksdb::RocksDbBatchLedger::Open(dir_ / "ledger", {}));
     report_ = OrDie(report::sqlite::OpenSqliteReport(dir_ / "report.db", {.clock = &clock_}));
-    report_client_ = std::make_unique<report::LocalReportClient>(report_.get(), [](uint64_t) {});
+    report_client_ = std::make_unique<report::LocalReportClient>(report_.get());
     reopener_ = std::make_unique<item::LedgerBatchReopener>(ledger_.get(), report_client_.get());
     service_ = std::make_unique<initiator::api::QueueService>(queues_.get(), reopener_.get());
     rpc::ServerOptions listening;
