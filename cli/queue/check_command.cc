@@ -31,15 +31,27 @@ namespace {
 using initiator::batch::kBatchNumbers;
 using nlohmann::ordered_json;
 
+// Whether the ledger has the batch of a work item as over: then a copy of the item that cannot be
+// read is no damage, for a processor drops it. A ledger that cannot be opened has none.
+bool IsOfABatchThatIsOver(absl::string_view body, const backend::DataDirUrls& urls) {
+  const absl::StatusOr<item::WorkItem> header = item::DecodeWorkItemHeader(body);
+  if (!header.ok()) return false;
+  const auto ledger = backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadOnly);
+  return ledger.ok() && ledger::IsOver(**ledger, header->identity.batch).value_or(false);
+}
+
 // Queues that no job names hold what they like.
-absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body,
-                       blob::BlobStore* blobs) {
+absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body, blob::BlobStore* blobs,
+                       const backend::DataDirUrls& urls) {
   const std::optional<item::Direction> direction = item::DirectionOf(queue.name);
   if (!direction.has_value()) return absl::OkStatus();
   const absl::Status decoded = *direction == item::Direction::kOutput
                                    ? controller::FirstError(controller::DecodeResults(body, blobs))
                                    : item::DecodeWorkItem(body, blobs).status();
-  return absl::IsDataLoss(decoded) ? decoded : absl::OkStatus();
+  if (!absl::IsDataLoss(decoded)) return absl::OkStatus();
+  const bool is_needed =
+      *direction == item::Direction::kOutput || !IsOfABatchThatIsOver(body, urls);
+  return is_needed ? decoded : absl::OkStatus();
 }
 
 // Absent where there is no sync store. An error is one that the check of the sync store has told.
@@ -86,9 +98,12 @@ absl::StatusOr<os::CheckSummary> CheckRunData(const std::string& data_dir,
   check.check = options;
   check.account = item::kLocalAccount;
   check.clock = clock;
-  check.check_body = CheckBody;
-  MUSTER_ASSIGN_OR_RETURN(backend::DataDirSummary summary, backend::CheckDataDir(data_dir, check));
   const backend::DataDirUrls urls(data_dir);
+  check.check_body = [&urls](const queue::QueueId& queue, absl::string_view body,
+                             blob::BlobStore* blobs) {
+    return CheckBody(queue, body, blobs, urls);
+  };
+  MUSTER_ASSIGN_OR_RETURN(backend::DataDirSummary summary, backend::CheckDataDir(data_dir, check));
   MUSTER_RETURN_IF_ERROR(CheckBatchNumbers(urls, summary.last_batch, options, &summary));
   return summary;
 }

@@ -129,17 +129,20 @@ absl::Status LocalRun::OpenStores() {
 
 absl::Status LocalRun::CreateRoles() {
   const std::string account = item::kLocalAccount;
-  MUSTER_ASSIGN_OR_RETURN(processor_,
-                          processor::Processor::Create(
-                              request_.job, request_.handler.factory, request_.handler.version,
-                              processor::Dependencies{.queues = queues_.get(),
-                                                      .bus = bus_.get(),
-                                                      .blobs = blobs_.get(),
-                                                      .clock = clock_,
-                                                      .slow_items = &slow_items_},
-                              processor::Options{.account = account,
-                                                 .threads = request_.threads,
-                                                 .isolated_handlers = request_.handler.isolated}));
+  MUSTER_ASSIGN_OR_RETURN(
+      processor_,
+      processor::Processor::Create(
+          request_.job, request_.handler.factory, request_.handler.version,
+          processor::Dependencies{
+              .queues = queues_.get(),
+              .bus = bus_.get(),
+              .blobs = blobs_.get(),
+              .clock = clock_,
+              .slow_items = &slow_items_,
+              .is_over = [this](uint64_t batch) { return ledger::IsOver(*ledger_, batch); }},
+          processor::Options{.account = account,
+                             .threads = request_.threads,
+                             .isolated_handlers = request_.handler.isolated}));
   MUSTER_ASSIGN_OR_RETURN(
       controller_,
       controller::Controller::Create(

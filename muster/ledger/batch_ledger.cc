@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
+#include "muster/base/status.h"
 
 namespace muster::ledger {
 namespace {
@@ -41,6 +42,13 @@ bool IsUnknownToAll(const absl::Status& status) {
 
 bool IsOver(BatchState state) {
   return state == BatchState::kComplete || state == BatchState::kCancelled;
+}
+
+absl::StatusOr<bool> IsOver(BatchRecords& records, uint64_t batch) {
+  const absl::StatusOr<Batch> found = records.Get(batch);
+  if (absl::IsNotFound(found.status())) return true;
+  MUSTER_RETURN_IF_ERROR(found.status());
+  return IsOver(found->state);
 }
 
 NextRemoval::NextRemoval(const Batch& batch) {

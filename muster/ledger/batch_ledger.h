@@ -152,6 +152,9 @@ class BatchRecords {
   virtual absl::Status MarkComplete(uint64_t batch, absl::Time when) = 0;
 };
 
+// Whether the batch has ended, or was deleted since: nothing needs its items.
+absl::StatusOr<bool> IsOver(BatchRecords& records, uint64_t batch);
+
 // Thread-safe. After OK, a change is fsynced unless its comment says otherwise. NotFound: no such
 // batch. DataLoss: a record is corrupt; the message names it.
 class BatchLedger : public BatchRecords {

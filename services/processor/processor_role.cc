@@ -69,8 +69,7 @@ absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) 
 }
 
 absl::StatusOr<bool> ProcessorRole::IsOver(uint64_t number) {
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledgers_->Get(number));
-  return ledger::IsOver(batch.state);
+  return ledger::IsOver(*ledgers_, number);
 }
 
 std::vector<rpc::ServedService> ProcessorRole::services() {

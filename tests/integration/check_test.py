@@ -47,7 +47,8 @@ class CheckTest(FragileTest):
         result = self.repair()
         done = self.run_batch()
         self.assert_exact(done, 3, [GIVEN_UP])
-        self.assertEqual(self.check().returncode, 0)
+        checked = self.check()
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         self.assertEqual([1], self.reported_batches(), done.stdout)
         return result
 
@@ -128,6 +129,22 @@ class CheckTest(FragileTest):
         line = (self.data_dir / "damaged/1/records.jsonl").read_text().splitlines()
         self.assertEqual([json.loads(text)["family"] for text in line], ["state", "body"])
         self.assertTrue(base64.b64decode(json.loads(line[1])["value"]))
+
+    def test_a_message_of_a_batch_that_is_over_may_miss_its_blob(self):
+        """As when a damaged log lost that the message was deleted."""
+        self.die_before_any_item_is_done()
+        before = self.folder / "queue before"
+        shutil.copytree(self.data_dir / "queue", before)
+        self.assertEqual(self.run_batch().returncode, 3)
+        shutil.rmtree(self.data_dir / "queue")
+        before.rename(self.data_dir / "queue")
+        checked = self.check()
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        done = self.fragile(*self.run_arguments(self.batch_input, "--new", job=self.job))
+        self.assert_exact(done, 3, [GIVEN_UP])
+        self.assertEqual(json.loads(done.stdout)["batch"], 2)
+        checked = self.check()
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
     def test_a_batch_number_is_never_given_twice(self):
         self.assertEqual(self.run_batch().returncode, 3)

@@ -211,6 +211,12 @@ class ControllerTest : public ::testing::Test {
   }
   void Start(Options options = Instantly());
   void Stop() { controller_.reset(); }
+  // Asks for a check until its answer says what an earlier one met.
+  absl::Status AwaitObstacle() {
+    absl::Status obstacle;
+    while (obstacle.ok()) obstacle = controller_->CheckCompletion(kBatch);
+    return obstacle;
+  }
   // Passes the controller's waits until `until` (monotonic), or until no result is stored any more.
   void PassUntil(absl::Duration until);
   // Counts each result as soon as it has arrived.
