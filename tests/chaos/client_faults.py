@@ -49,11 +49,12 @@ class TwoInitiators(Fault):
     """Clients use two initiators, and one sends its request to the other one, too."""
 
     name = "two-initiators"
-    known = "after a broker lost its data both may give the same numbers"
     initiators = 2
 
     @classmethod
     def draw(cls, chance, shape):
+        if shape["initiators"] < cls.initiators:
+            return None
         return {"batch": workload.draw_batch(chance, f"both {chance.randrange(10**6)}", "small")}
 
     @staticmethod

@@ -24,7 +24,7 @@ class Fault:
     # Why an ordinary run does not have it: the mesh is known not to stand it, or it takes too long.
     known = None
     needs_disk = False
-    initiators = 1
+    initiators = 1  # that the mesh must have
 
     @classmethod
     def draw(cls, chance, shape):

@@ -11,7 +11,8 @@ KINDS = ("small", "small", "small", "rejects", "moody", "doomed", "held", "large
 
 def draw_shape(chance, kinds, has_disks):
     """Returns the mesh: how many of which programs, and which of them have a small disk."""
-    shape = {"nats": 3 if chance.random() < 0.2 else 1, "initiators": max(kind.initiators for kind in kinds),
+    initiators = max(kind.initiators for kind in kinds) if chance.random() < 0.3 else 1
+    shape = {"nats": 3 if chance.random() < 0.2 else 1, "initiators": initiators,
              "agent": chance.random() < 0.3, "disks": []}
     if has_disks and any(kind.needs_disk for kind in kinds):
         shape["disks"] = [name for name in ("initiator0", "controller", "nats0")

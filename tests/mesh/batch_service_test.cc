@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/report/report_proto.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
@@ -196,6 +197,16 @@ TEST_F(BatchServiceTest, DeletesABatchThatHasEnded) {
   EXPECT_TRUE(absl::IsNotFound(report_client_->GetReceipt(1).status()));
   // The request id is free again, and the number is not.
   EXPECT_EQ(Submit("done", Input(1))->batch(), 3u);
+}
+
+// As when the data directory of its initiator is lost.
+TEST_F(BatchServiceTest, SaysOfABatchWithoutALedgerThatTheReportHasIt) {
+  ASSERT_TRUE(report_->RegisterBatch(report::ShapeOf(77, job_.schema())).ok());
+  const absl::Status told = Watch(77).status();
+  EXPECT_TRUE(absl::IsNotFound(told)) << told;
+  EXPECT_THAT(told.message(), HasSubstr("no ledger of batch 77, but the report has 0 transactions "
+                                        "of it, of job 'count'"));
+  EXPECT_THAT(told.message(), HasSubstr("`muster report 77` shows what is counted"));
 }
 
 TEST_F(BatchServiceTest, KnowsNoBatchThatWasNeverSubmitted) {
