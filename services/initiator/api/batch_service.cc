@@ -68,9 +68,11 @@ BatchService::BatchService(const Dependencies& dependencies)
           dependencies.clock) {}
 
 absl::StatusOr<v1::BatchStatus> BatchService::StatusOf(uint64_t batch) const {
-  MUSTER_ASSIGN_OR_RETURN(const batch::BatchStatus batch_status, deps_.scheduler->Get(batch));
+  const absl::StatusOr<batch::BatchStatus> batch_status = deps_.scheduler->Get(batch);
+  if (absl::IsNotFound(batch_status.status())) return NotHere(batch, batch_status.status());
+  MUSTER_RETURN_IF_ERROR(batch_status.status());
   const absl::Time now = deps_.clock->Now();
-  return batch::StatusOf(batch_status, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
+  return batch::StatusOf(*batch_status, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
 }
 
 // The ledger lies with one initiator, the report does not.
@@ -107,10 +109,7 @@ grpc::Status BatchService::GetBatch(grpc::ServerContext* context,
                                     const v1::GetBatchRequest* request,
                                     v1::GetBatchResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    absl::StatusOr<v1::BatchStatus> status = StatusOf(request->batch());
-    if (absl::IsNotFound(status.status())) return NotHere(request->batch(), status.status());
-    MUSTER_RETURN_IF_ERROR(status.status());
-    *response->mutable_status() = *std::move(status);
+    MUSTER_ASSIGN_OR_RETURN(*response->mutable_status(), StatusOf(request->batch()));
     return absl::OkStatus();
   });
 }
