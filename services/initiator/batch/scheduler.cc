@@ -8,7 +8,6 @@
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
-#include "muster/base/text.h"
 #include "services/initiator/batch/status.h"
 
 namespace muster::initiator::batch {
@@ -35,9 +34,6 @@ constexpr absl::Duration kFirstBlobPass = absl::Hours(1);
 constexpr absl::Duration kBlobPassInterval = absl::Hours(24);
 // A page is read by about a call for each blob.
 constexpr size_t kBlobsAtATime = 100;
-
-// The most bytes that the ledger keeps of a cancel's reason.
-constexpr size_t kMaxKeptReasonBytes = 1024;
 
 EngineDependencies With(EngineDependencies tools, base::WorkerPool* registrations) {
   tools.registrations = registrations;
@@ -130,69 +126,6 @@ BatchScheduler::Entry& BatchScheduler::AdvanceLocked(uint64_t batch, absl::Durat
   ScheduleLocked(batch, &entry, is_new ? step_at : std::min(step_at, entry.step_at), entry.ask_at);
   AnnounceLocked();
   return entry;
-}
-
-// Best effort: a worker that misses the event only works in vain.
-void BatchScheduler::PublishCancellation(uint64_t cancelled) {
-  absl::Status told;
-  if (tools_.cancelled != nullptr) told = tools_.cancelled->Add(cancelled);
-  told.Update(
-      tools_.stores.bus->Publish({tools_.options.instance, bus::BatchCancelledEvent{cancelled}}));
-  base::LogUnlessOk(base::kWarning, "not all workers learn of a cancellation", told,
-                    {{"batch", cancelled}});
-  RefuseContent(cancelled);
-}
-
-void BatchScheduler::RefuseContent(uint64_t cancelled) {
-  if (tools_.content == nullptr) return;
-  tools_.content->Refuse(cancelled,
-                         absl::CancelledError(absl::StrCat("batch ", cancelled, " is cancelled")));
-}
-
-absl::StatusOr<int> BatchScheduler::Cancel(uint64_t batch, const std::string& reason,
-                                           const std::vector<std::string>& workers,
-                                           absl::Duration patience) {
-  return cancel_acks_.Collect(batch, workers, patience, [&] { return Cancel(batch, reason); });
-}
-
-absl::Status BatchScheduler::Cancel(uint64_t batch, const std::string& reason) {
-  // Recorded first: workers and the upload act only on what is decided.
-  MUSTER_RETURN_IF_ERROR(RecordCancel(batch, base::Printable(reason, kMaxKeptReasonBytes)));
-  PublishCancellation(batch);
-  Advance(batch);
-  return absl::OkStatus();
-}
-
-// A batch ends once: by its receipt, or by a cancellation. An open batch cannot have a receipt, so
-// the ledger decides. The receipt of a sealed one may be there although the ledger does not know it
-// yet, so the report decides, in the transaction that would issue the receipt. If this process dies
-// before the ledger has followed, the batch's next step finds the decision in the report.
-absl::Status BatchScheduler::RecordCancel(uint64_t batch, const std::string& reason) {
-  ledger::BatchLedger* const ledger = tools_.stores.ledger;
-  const absl::Time now = tools_.stores.clock->Now();
-  const absl::Status cancelled = ledger->CancelIfOpen(batch, now, reason);
-  if (!absl::IsFailedPrecondition(cancelled)) return cancelled;
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger->Get(batch));
-  if (recorded.state == ledger::BatchState::kComplete) return cancelled;
-  const absl::Status decided =
-      tools_.report_client->CancelBatch(batch, {now, reason, recorded.owner});
-  if (absl::IsUnimplemented(decided)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", batch, " is sealed, and the controller is an older one, which cannot ",
-        "say whether it is complete: upgrade the controller, then cancel"));
-  }
-  if (absl::IsAlreadyExists(decided)) {
-    // The batch's own next step ends it: workers must not be told of a cancellation.
-    Advance(batch);
-    return absl::FailedPreconditionError(decided.message());
-  }
-  if (base::IsTransient(decided)) {
-    return absl::UnavailableError(absl::StrCat(
-        "batch ", batch, " is sealed, and the controller, which may have completed it, does not ",
-        "answer: it is not known to be cancelled, try again (", decided.message(), ")"));
-  }
-  MUSTER_RETURN_IF_ERROR(decided);
-  return ledger->Cancel(batch, now, reason);
 }
 
 // The share of the content that has arrived so far; the full size is unknown until then.
@@ -490,47 +423,6 @@ void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl:
       tools_.stores.clock->Monotonic() +
       base::ExponentialBackoff(entry->failures, kMinPatience, kMaxPatience);
   ScheduleLocked(batch, entry, std::min(entry->step_at, later), entry->ask_at);
-}
-
-absl::Status BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
-  base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
-            {{"batch", batch}, {"why", why.ToString()}});
-  tools_.content->Refuse(batch, why);
-  return Cancel(batch, std::string(why.message()));
-}
-
-absl::StatusOr<int> CancelAcks::Collect(uint64_t batch, const std::vector<std::string>& instances,
-                                        absl::Duration patience,
-                                        const std::function<absl::Status()>& cancel) {
-  // Registers before `cancel`, so that no acknowledgement that it triggers is missed.
-  {
-    base::MutexLock lock(&mu_);
-    ++awaited_[batch].waiting;
-  }
-  const absl::Status cancelled = cancel();
-  const absl::Duration end = clock_->Monotonic() + patience;
-  base::MutexLock lock(&mu_);
-  Awaited& awaited = awaited_[batch];
-  const auto count = [&] {
-    return std::count_if(instances.begin(), instances.end(), [&](const std::string& instance) {
-      return awaited.acknowledged.contains(instance);
-    });
-  };
-  while (cancelled.ok() && count() < static_cast<int64_t>(instances.size())) {
-    if (clock_->WaitUntil(&changed_, &mu_, end)) break;
-  }
-  const int acknowledged = static_cast<int>(count());
-  if (--awaited.waiting == 0) awaited_.erase(batch);
-  if (!cancelled.ok()) return cancelled;
-  return acknowledged;
-}
-
-void CancelAcks::OnAcknowledged(uint64_t batch, const std::string& instance) {
-  base::MutexLock lock(&mu_);
-  const auto awaited = awaited_.find(batch);
-  if (awaited == awaited_.end()) return;  // no call of Collect waits for it
-  awaited->second.acknowledged.insert(instance);
-  changed_.NotifyAll();
 }
 
 }  // namespace muster::initiator::batch
