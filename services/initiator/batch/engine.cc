@@ -137,6 +137,9 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_to
   Options options = tools_.options;
   // Until the batch is registered, no more than one run of items waits to be counted.
   options.before_next_run = [this] { return AwaitRegistered(); };
+  options.late_incarnation = [this](const queue::QueueId& queue) {
+    return queues_->LateIncarnation(queue);
+  };
   auto enqueuer =
       std::make_unique<BatchEnqueuer>(&*job_, source_.get(), tools_.stores, std::move(options));
   lost_items_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.report_client);

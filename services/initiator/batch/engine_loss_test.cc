@@ -60,6 +60,37 @@ TEST_F(BatchEngineTest, PutsAgainWhatWasInAQueueThatWasMadeAnew) {
   ASSERT_TRUE(ended.ok()) << ended.status();
 }
 
+// A batch that begins in that minute has its items put twice, and none is lost.
+TEST_F(BatchEngineTest, LooksOnceAMinuteWhetherAQueueWasMadeAnew) {
+  ASSERT_TRUE(job_queues_->Ensure(job_).ok());
+  const queue::QueueId& id = inputs_.front();
+  const std::string before = job_queues_->LateIncarnation(id).value();
+  ASSERT_TRUE(queues_->DeleteQueue(id).ok());
+  ASSERT_TRUE(queues_->CreateQueue(id, {}).ok());
+  EXPECT_EQ(job_queues_->LateIncarnation(id).value(), before);
+  clock_.Advance(absl::Minutes(1));
+  const std::string after = job_queues_->LateIncarnation(id).value();
+  EXPECT_EQ(after, queues_->Extent(id)->incarnation);
+  EXPECT_NE(after, before);
+}
+
+TEST_F(BatchEngineTest, CountsOnceWhatBeginsRightAfterItsQueueWasMadeAnew) {
+  ASSERT_TRUE(job_queues_->Ensure(job_).ok());
+  for (const queue::QueueId& id : inputs_) {
+    ASSERT_TRUE(job_queues_->LateIncarnation(id).ok());
+    ASSERT_TRUE(queues_->DeleteQueue(id).ok());
+    ASSERT_TRUE(queues_->CreateQueue(id, {}).ok());
+  }
+  BeginWithRecords(30);
+  const auto ended = Run([&] {
+    PassInterval();
+    PassInterval();
+    EXPECT_GE(LoseMessages(), 3);
+    Count({0, 1, 2});
+  });
+  ASSERT_TRUE(ended.ok()) << ended.status();
+}
+
 TEST_F(BatchEngineTest, PutsNothingAgainThatHasAResultOnItsWay) {
   BeginWithRecords(30);
   const auto ended = Run([&] {

@@ -220,16 +220,23 @@ absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_to
   return options_.before_next_run ? options_.before_next_run() : absl::OkStatus();
 }
 
+// What is put again was lost, maybe with its queue: then only a look tells.
+absl::StatusOr<std::string> BatchEnqueuer::IncarnationOf(const queue::QueueId& queue,
+                                                         bool again) const {
+  if (!again && options_.late_incarnation) return options_.late_incarnation(queue);
+  MUSTER_ASSIGN_OR_RETURN(const queue::QueueExtent extent, deps_.queues->Extent(queue));
+  return extent.incarnation;
+}
+
 absl::Status BatchEnqueuer::PutInto(size_t partition,
                                     const std::vector<queue::NewMessage>& messages, bool again,
                                     const std::stop_token& stop) {
   const queue::QueueId& queue = partitions_[partition];
   std::string& incarnation = incarnations_[partition];
   if (incarnation.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(
-        const queue::QueueExtent extent,
-        retry_.Run(stop, [&](const base::RetryAttempt&) { return deps_.queues->Extent(queue); }));
-    incarnation = extent.incarnation;
+    MUSTER_ASSIGN_OR_RETURN(incarnation, retry_.Run(stop, [&](const base::RetryAttempt&) {
+      return IncarnationOf(queue, again);
+    }));
     // All that was put before is counted, or is put again now.
     if (again && !marks_.empty()) marks_[partition] = {};
   }

@@ -17,6 +17,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "muster/base/clock.h"
 #include "muster/base/retry.h"
@@ -48,6 +49,9 @@ struct Options {
   int run_items = 128;
   // Called after each run, before the next one: its error ends Enqueue. May be empty.
   std::function<absl::Status()> before_next_run = nullptr;
+  // An incarnation that the queue had lately (JobQueues::LateIncarnation), to spare a look before
+  // the first put. Empty: the first put of a batch is preceded by a look.
+  std::function<absl::StatusOr<std::string>(const queue::QueueId&)> late_incarnation = nullptr;
 };
 
 // How far Enqueue is. Any thread may read it.
@@ -90,6 +94,7 @@ class BatchEnqueuer {
   absl::Status Put(const ledger::Batch& batch, Run* run, const std::stop_token& stop);
   absl::Status PutInto(size_t partition, const std::vector<queue::NewMessage>& messages, bool again,
                        const std::stop_token& stop);
+  absl::StatusOr<std::string> IncarnationOf(const queue::QueueId& queue, bool again) const;
   // Takes the marks of `batch` as those before the next put.
   void BeginMarks(const ledger::Batch& batch);
   absl::Status AddItem(const ledger::Batch& batch, uint64_t index, const ledger::ItemBoundary& item,
@@ -110,8 +115,8 @@ class BatchEnqueuer {
   // How far the batch reaches into its partitions; empty: an older muster has put a part of it.
   std::vector<ledger::PutMark> marks_;
   // Of the partitions that were put into since BeginMarks; empty: not yet. Each was read before the
-  // first put: if the queue is made anew right afterwards, the mark is too old, and the batch's
-  // items are put once more than they must be.
+  // first put, or some time earlier: if the queue is made anew in between, the mark is too old, and
+  // the batch's items are put once more than they must be.
   std::vector<std::string> incarnations_;
 };
 

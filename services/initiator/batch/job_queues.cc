@@ -55,9 +55,27 @@ absl::Status JobQueues::Ensure(const job::JobDefinition& job) {
 absl::Status JobQueues::EnsureAnew(const job::JobDefinition& job) {
   {
     base::MutexLock lock(&mu_);
-    for (const WantedQueue& wanted : QueuesOf(account_, job)) trusted_until_.erase(wanted.id);
+    for (const WantedQueue& wanted : QueuesOf(account_, job)) {
+      trusted_until_.erase(wanted.id);
+      incarnations_.erase(wanted.id);
+    }
   }
   return Ensure(job);
+}
+
+absl::StatusOr<std::string> JobQueues::LateIncarnation(const queue::QueueId& queue) {
+  {
+    base::MutexLock lock(&mu_);
+    const auto known = incarnations_.find(queue);
+    if (known != incarnations_.end() && clock_->Monotonic() < known->second.until) {
+      return known->second.incarnation;
+    }
+  }
+  const absl::Duration until = clock_->Monotonic() + kTrust;
+  MUSTER_ASSIGN_OR_RETURN(const queue::QueueExtent extent, store_->Extent(queue));
+  base::MutexLock lock(&mu_);
+  incarnations_[queue] = {extent.incarnation, until};
+  return extent.incarnation;
 }
 
 bool JobQueues::WasSeen(const queue::QueueId& queue) {

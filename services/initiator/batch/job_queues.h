@@ -1,5 +1,5 @@
 // JobQueues: creates the missing queues of jobs, for items and for results. It remembers for a
-// while which queues exist, so that not every batch asks the store for them.
+// while which queues exist, and as what, so that not every batch asks the store for them.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
@@ -35,7 +36,15 @@ class JobQueues {
   // the store reported a missing queue.
   absl::Status EnsureAnew(const job::JobDefinition& job) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // The incarnation that the queue had within the last minute (QueueExtent).
+  absl::StatusOr<std::string> LateIncarnation(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
+  struct Known {
+    std::string incarnation;
+    absl::Duration until;
+  };
+
   bool WasSeen(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
 
   queue::QueueStore* const store_;  // not owned
@@ -45,6 +54,7 @@ class JobQueues {
   base::Mutex mu_;
   // Until when, by the monotonic clock, each queue is assumed to exist.
   absl::flat_hash_map<queue::QueueId, absl::Duration> trusted_until_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<queue::QueueId, Known> incarnations_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::initiator::batch
