@@ -319,6 +319,7 @@ class JetStreamBlobScan final : public BlobScan {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BlobScan>> JetStreamBlobStore::Scan() {
+  RemoveOldOrphans();
   return std::make_unique<JetStreamBlobScan>(&jetstream_, bucket_);
 }
 

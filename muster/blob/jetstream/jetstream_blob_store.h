@@ -3,8 +3,9 @@
 //
 // Put writes the chunks under a nuid of its own, and then the metadata that names them: the
 // metadata message makes the blob the new one. A Put that dies before that leaves chunks that no
-// reader finds; the next Open removes them once they are older than kOrphanAge. So a bucket may
-// hold, beside its blobs, the chunks of the Puts that died within the last day.
+// reader finds; the next Open or Scan removes them once they are older than kOrphanAge. An
+// initiator scans once a day. So a bucket may hold, beside its blobs, the chunks of the Puts that
+// died within the last two days.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +56,7 @@ class JetStreamBlobStore final : public blob::BlobStore {
   // Removes the metadata, too, where NATS's tools would leave a marker: names do not come again,
   // and the markers would add up.
   absl::Status Delete(absl::string_view name) override;
-  // One call to the server for each blob.
+  // One call to the server for each blob. Begins with the removal of what old Puts left that died.
   absl::StatusOr<std::unique_ptr<BlobScan>> Scan() override;
 
  private:

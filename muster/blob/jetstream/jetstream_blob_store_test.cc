@@ -294,6 +294,16 @@ TEST_P(OrphansTest, OpeningRemovesWhatAPutThatDiedLongAgoLeft) {
   EXPECT_EQ(*store->Get("b"), "body");
 }
 
+TEST_P(OrphansTest, ALookAtAllBlobsRemovesWhatAPutThatDiedLongAgoLeft) {
+  const auto store = Open({.clock = &clock_});
+  ASSERT_TRUE(store->Put("b", "body").ok());
+  LeaveChunks(MakeNuid(clock_.Now()));
+  clock_.Advance(kOrphanAge + absl::Hours(1));
+  ASSERT_TRUE(store->Scan().ok());
+  EXPECT_THAT(ChunkSubjects(), SizeIs(1));
+  EXPECT_EQ(*store->Get("b"), "body");
+}
+
 TEST_P(OrphansTest, OpeningLeavesAPutAloneThatMayBeUnderWay) {
   Open();
   LeaveChunks(MakeNuid(clock_.Now()));
