@@ -22,7 +22,7 @@ inline constexpr int kMaxStreamsPerConnection = 256;
 inline constexpr int kMaxCallThreads = 512;
 
 // Connections at a time to one server: more than the processes of a large mesh and ten thousand
-// watchers need. An idle one takes about 30 KiB, so all of them half a gigabyte.
+// watchers need. An idle one takes about 20 KiB, so all of them a third of a gigabyte.
 inline constexpr size_t kMaxConnections = 16'384;
 // What a service raises its soft limit of descriptors to, if the hard limit allows: all
 // connections, and the spare ones.

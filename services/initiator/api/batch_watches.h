@@ -38,7 +38,7 @@
 
 namespace muster::initiator::api {
 
-// At a time; each takes some kilobytes.
+// At a time; each takes some 15 KiB.
 inline constexpr size_t kMaxWatches = 20'000;
 
 // Thread-safe, but for Serve and End.
