@@ -158,6 +158,7 @@ absl::StatusOr<std::unique_ptr<JetStreamBlobStore>> JetStreamBlobStore::Open(
 JetStreamBlobStore::JetStreamBlobStore(nats::Connection* connection, const Options& options)
     : bucket_(options.bucket),
       clock_(options.clock),
+      make_nuid_(options.make_nuid),
       jetstream_(connection, options.timeout),
       provisioner_(&jetstream_, BucketConfig(options.bucket, options.replicas), options.clock) {}
 
@@ -176,13 +177,13 @@ void JetStreamBlobStore::RemoveOldOrphans() {
 absl::Status JetStreamBlobStore::Put(absl::string_view name, absl::string_view data) {
   MUSTER_RETURN_IF_ERROR(blob::ValidateBlobName(name));
   MUSTER_RETURN_IF_ERROR(blob::ValidateBlobSize(name, data.size()));
-  const ObjectInfo info = {.name = std::string(name),
-                           .bucket = bucket_,
-                           .nuid = MakeNuid(clock_->Now()),
-                           .size = data.size(),
-                           .chunks = ChunksOf(data.size()),
-                           .digest = DigestOf(data)};
-  absl::Status status = WriteAll(info.nuid, data);
+  ObjectInfo info = {.name = std::string(name),
+                     .bucket = bucket_,
+                     .nuid = make_nuid_(clock_->Now()),
+                     .size = data.size(),
+                     .chunks = ChunksOf(data.size()),
+                     .digest = DigestOf(data)};
+  absl::Status status = WriteAll(data, &info);
   std::string replaced;
   if (status.ok()) {
     absl::StatusOr<std::string> committed = Commit(info);
@@ -198,12 +199,14 @@ absl::Status JetStreamBlobStore::Put(absl::string_view name, absl::string_view d
   return base::Annotate(status, absl::StrCat("putting ", Naming(name)));
 }
 
-absl::Status JetStreamBlobStore::WriteAll(absl::string_view nuid, absl::string_view data) {
-  const std::string subject = ChunkSubject(bucket_, nuid);
-  const absl::Status written = WriteChunks(&jetstream_, subject, data);
+absl::Status JetStreamBlobStore::WriteAll(absl::string_view data, ObjectInfo* info) {
+  const absl::Status written = WriteChunks(&jetstream_, ChunkSubject(bucket_, info->nuid), data);
   if (!nats::IsNobodyListens(written)) return written;
   MUSTER_RETURN_IF_ERROR(provisioner_.OnMissing());
-  return WriteChunks(&jetstream_, subject, data);
+  // Another process may have made the bucket while the chunks were under way: then the later ones
+  // of them are stored, and must not be read as chunks of this attempt.
+  RemoveChunks(std::exchange(info->nuid, make_nuid_(clock_->Now())));
+  return WriteChunks(&jetstream_, ChunkSubject(bucket_, info->nuid), data);
 }
 
 absl::StatusOr<std::string> JetStreamBlobStore::Commit(const ObjectInfo& info) {

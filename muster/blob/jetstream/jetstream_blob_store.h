@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,8 @@ struct Options {
   int replicas = 1;                            // 1 to 5, of the servers in the cluster
   absl::Duration timeout = absl::Seconds(10);  // of each call to the server, or window of chunks
   base::Clock* clock = base::RealClock();      // not owned
+  // Names the chunks of one attempt to put a blob.
+  std::function<std::string(absl::Time now)> make_nuid = MakeNuid;
 };
 
 // Thread-safe; any number of stores, in any number of processes, may share a bucket.
@@ -69,7 +72,8 @@ class JetStreamBlobStore final : public blob::BlobStore {
   JetStreamBlobStore(nats::Connection* connection, const Options& options);
 
   void RemoveOldOrphans();
-  absl::Status WriteAll(absl::string_view nuid, absl::string_view data);
+  // Changes the nuid of `info` when it has to begin again.
+  absl::Status WriteAll(absl::string_view data, ObjectInfo* info);
   absl::StatusOr<Meta> ReadMeta(absl::string_view name);
   absl::StatusOr<nats::StoredMessage> ReadLastMeta(absl::string_view name);
   // Makes `info` the blob's metadata. Returns the nuid that it replaced, "" if none.
@@ -81,6 +85,7 @@ class JetStreamBlobStore final : public blob::BlobStore {
 
   const std::string bucket_;
   base::Clock* const clock_;  // not owned
+  const std::function<std::string(absl::Time)> make_nuid_;
   nats::JetStream jetstream_;
   nats::StreamProvisioner provisioner_;
 };

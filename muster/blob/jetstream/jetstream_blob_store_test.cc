@@ -269,6 +269,24 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// The first chunks of an attempt may find nobody who listens, and the later ones a bucket that
+// another process has just made.
+TEST_P(JetStreamBlobStoreTest, NamesTheChunksAnewWhenItBeginsAgainWithABucketThatWasGone) {
+  base::FakeClock clock;
+  std::vector<std::string> nuids;
+  const auto store = Open({.clock = &clock, .make_nuid = [&](absl::Time now) {
+                             return nuids.emplace_back(MakeNuid(now));
+                           }});
+  ASSERT_TRUE(jetstream_.DeleteStream("OBJ_muster").ok());
+  while (!store->Put("b", "body").ok()) {
+    nuids.clear();
+    clock.Advance(absl::Seconds(1));
+  }
+  ASSERT_THAT(nuids, SizeIs(2));
+  EXPECT_THAT(ChunkSubjects(), ElementsAre("$O.muster.C." + nuids[1]));
+  EXPECT_EQ(*store->Get("b"), "body");
+}
+
 class OrphansTest : public BucketTest {
  protected:
   OrphansTest() { clock_.StepWallClock(absl::Now() - clock_.Now()); }
