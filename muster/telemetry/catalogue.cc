@@ -1,0 +1,82 @@
+#include "muster/telemetry/catalogue.h"
+
+namespace muster::telemetry {
+
+absl::string_view KindName(Kind kind) {
+  switch (kind) {
+    case Kind::kCounter:
+      return "counter";
+    case Kind::kHistogram:
+      return "histogram";
+    case Kind::kGauge:
+      break;
+  }
+  return "gauge";
+}
+
+std::vector<Metric> Catalogue() {
+  return {
+      kTransactions.entry(),
+      kItems.entry(),
+      kItemLatency.entry(),
+      kDuplicates.entry(),
+      kRejected.entry(),
+      kQueueBacklog.entry(),
+      kQueueInFlight.entry(),
+      kQueuePoison.entry(),
+      kQueueOldestAge.entry(),
+      kQueueDrainTime.entry(),
+      kHeldBackItems.entry(),
+      kHeldBackBatches.entry(),
+      kHeldBackTime.entry(),
+      kRedeliveries.entry(),
+      kDeadLetters.entry(),
+      kStorageTransactions.entry(),
+      kWakeups.entry(),
+      kDequeueTasks.entry(),
+      kWorkerTime.entry(),
+      kWorkers.entry(),
+      kWorkerColdStart.entry(),
+      kScaleDesired.entry(),
+      kScaleForecast.entry(),
+      kScaleDecisions.entry(),
+      kSlaTarget.entry(),
+      kSlaViolations.entry(),
+      kBatchProgress.entry(),
+      kBatchEta.entry(),
+      kBatchDeadlineRemaining.entry(),
+      kPartitionsOwned.entry(),
+      kPartitionsUnowned.entry(),
+      kPartitionChanges.entry(),
+      kPartitionCycles.entry(),
+      kPartitionRequests.entry(),
+      kCheckpointLag.entry(),
+      kParkedProcessors.entry(),
+      kSchedules.entry(),
+      kSchedulesWithProblem.entry(),
+      kScheduleOccurrences.entry(),
+      kReleaseArmed.entry(),
+      kReleasedEpoch.entry(),
+      kRpcCallDuration.entry(),
+      kNatsReconnects.entry(),
+      kNatsErrors.entry(),
+      kNatsInFlight.entry(),
+      kSqliteCommit.entry(),
+      kSqliteWal.entry(),
+      kRocksDbSync.entry(),
+      kRocksDbMemtables.entry(),
+      kRocksDbWal.entry(),
+      kGatewayRequests.entry(),
+      kGatewayRequestDuration.entry(),
+      kGatewayThrottled.entry(),
+      kGatewayAuthFailures.entry(),
+      kGatewayConnections.entry(),
+      kBuildInfo.entry(),
+      kOverLimit.entry(),
+      kReadFailures.entry(),
+      kTelemetryExports.entry(),
+      kTelemetryDropped.entry(),
+  };
+}
+
+}  // namespace muster::telemetry

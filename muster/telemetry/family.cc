@@ -1,0 +1,209 @@
+#include "muster/telemetry/family.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "muster/base/check.h"
+#include "muster/base/text.h"
+
+namespace muster::telemetry {
+namespace {
+
+// No label value has a NUL that means anything.
+template <typename Values>
+std::string Join(const Values& values) {
+  return absl::StrJoin(values, absl::string_view("\0", 1));
+}
+
+size_t MaxOpenValues(Kind kind) {
+  return kind == Kind::kHistogram ? kMaxOpenValuesOfHistogram : kMaxOpenValues;
+}
+
+prometheus::MetricType TypeOf(Kind kind) {
+  switch (kind) {
+    case Kind::kCounter:
+      return prometheus::MetricType::Counter;
+    case Kind::kHistogram:
+      return prometheus::MetricType::Histogram;
+    case Kind::kGauge:
+      break;
+  }
+  return prometheus::MetricType::Gauge;
+}
+
+}  // namespace
+
+double Folded(Fold fold, double a, double b) {
+  switch (fold) {
+    case Fold::kMax:
+      return std::max(a, b);
+    case Fold::kMin:
+      return std::min(a, b);
+    case Fold::kSum:
+      break;
+  }
+  return a + b;
+}
+
+void Counter::Add(double by) const {
+  if (cell_ != nullptr) cell_->value.Increment(by);
+}
+
+void Gauge::Set(double value) const {
+  if (cell_ != nullptr) cell_->value.Set(value);
+}
+
+void Gauge::Add(double by) const {
+  if (cell_ != nullptr) cell_->value.Increment(by);
+}
+
+void Histogram::Observe(double value, const Exemplar& exemplar) const {
+  if (cell_ == nullptr) return;
+  cell_->value.Observe(value);
+  if (exemplar.exists()) cell_->Remember({exemplar, value});
+}
+
+void HistogramCell::Remember(const SeenExemplar& seen) {
+  const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), seen.value) - bounds.begin();
+  base::MutexLock lock(&mu);
+  exemplars[static_cast<size_t>(bucket)] = seen;
+  has_exemplars = true;
+}
+
+std::vector<SeenExemplar> HistogramCell::Exemplars() {
+  base::MutexLock lock(&mu);
+  return has_exemplars ? exemplars : std::vector<SeenExemplar>();
+}
+
+CardinalityLimit::CardinalityLimit(const Metric& metric)
+    : max_open_values_(MaxOpenValues(metric.kind)) {}
+
+bool CardinalityLimit::Apply(LabelValues* values, size_t series) {
+  if (values->empty()) return false;
+  for (std::string& value : *values) value = base::Printable(value, kMaxLabelBytes);
+  std::string& open = values->front();
+  bool is_over = false;
+  if (open != kOther && !open_values_.contains(open)) {
+    is_over = open_values_.size() >= max_open_values_;
+    if (is_over) {
+      open = kOther;
+    } else {
+      open_values_.insert(open);
+    }
+  }
+  if (series < kMaxSeries) return is_over;
+  std::fill(values->begin(), values->end(), kOther);
+  return true;
+}
+
+Family::Family(const Metric& metric, Counter over_limit)
+    : metric_(metric), over_limit_(over_limit), limit_(metric) {}
+
+Counter Family::CounterFor(absl::Span<const absl::string_view> values) {
+  MUSTER_CHECK(metric_.kind == Kind::kCounter, metric_.name, " is no counter");
+  return Counter(SeriesFor(values)->counter.get());
+}
+
+Gauge Family::GaugeFor(absl::Span<const absl::string_view> values) {
+  MUSTER_CHECK(metric_.kind == Kind::kGauge, metric_.name, " is no gauge");
+  return Gauge(SeriesFor(values)->gauge.get());
+}
+
+Histogram Family::HistogramFor(absl::Span<const absl::string_view> values) {
+  MUSTER_CHECK(metric_.kind == Kind::kHistogram, metric_.name, " is no histogram");
+  return Histogram(SeriesFor(values)->histogram.get());
+}
+
+Family::Series* Family::SeriesFor(absl::Span<const absl::string_view> values) {
+  MUSTER_CHECK(values.size() == metric_.labels.size(), metric_.name, " has ", metric_.labels.size(),
+               " labels, not ", values.size());
+  const std::string key = Join(values);
+  base::MutexLock lock(&mu_);
+  if (const auto known = by_values_.find(key); known != by_values_.end()) return known->second;
+  LabelValues labels(values.begin(), values.end());
+  const bool is_over = limit_.Apply(&labels, series_.size());
+  const auto shared = by_label_set_.find(Join(labels));
+  Series* const series = shared != by_label_set_.end() ? shared->second : MakeLocked(labels);
+  if (is_over) {
+    over_limit_.Add();  // what is over the limit is not remembered, either
+  } else {
+    by_values_.emplace(key, series);
+  }
+  return series;
+}
+
+Family::Series* Family::MakeLocked(LabelValues values) {
+  Series& series = series_.emplace_back();
+  by_label_set_.emplace(Join(values), &series);
+  series.values = std::move(values);
+  if (metric_.kind == Kind::kCounter) series.counter = std::make_unique<CounterCell>();
+  if (metric_.kind == Kind::kGauge) series.gauge = std::make_unique<GaugeCell>();
+  if (metric_.kind == Kind::kHistogram) {
+    series.histogram = std::make_unique<HistogramCell>(metric_.buckets);
+  }
+  return &series;
+}
+
+prometheus::ClientMetric Family::ValueOf(const Series& series) const {
+  if (series.counter != nullptr) return series.counter->value.Collect();
+  if (series.gauge != nullptr) return series.gauge->value.Collect();
+  return series.histogram->value.Collect();
+}
+
+std::map<LabelValues, prometheus::ClientMetric> Family::Present(
+    const std::map<LabelValues, double>& read) {
+  std::vector<const Series*> all;
+  {
+    // Only pointers are copied under the lock, so that a recorder does not wait for long.
+    base::MutexLock lock(&mu_);
+    all.reserve(series_.size());
+    for (const Series& series : series_) all.push_back(&series);
+  }
+  std::map<LabelValues, prometheus::ClientMetric> present;
+  for (const Series* const series : all) present[series->values] = ValueOf(*series);
+  CardinalityLimit limit(metric_);
+  for (const auto& [values, value] : read) {
+    LabelValues labels = values;
+    if (limit.Apply(&labels, present.size())) over_limit_.Add();
+    const auto [place, is_new] = present.try_emplace(std::move(labels));
+    double& at =
+        metric_.kind == Kind::kCounter ? place->second.counter.value : place->second.gauge.value;
+    at = is_new ? value : Folded(metric_.fold, at, value);
+  }
+  return present;
+}
+
+std::map<LabelValues, std::vector<SeenExemplar>> Family::Exemplars() {
+  std::map<LabelValues, std::vector<SeenExemplar>> exemplars;
+  if (metric_.kind != Kind::kHistogram) return exemplars;
+  std::vector<const Series*> all;
+  {
+    base::MutexLock lock(&mu_);  // for pointers alone, as in Present
+    for (const Series& series : series_) all.push_back(&series);
+  }
+  for (const Series* const series : all) {
+    std::vector<SeenExemplar> seen = series->histogram->Exemplars();
+    if (!seen.empty()) exemplars.emplace(series->values, std::move(seen));
+  }
+  return exemplars;
+}
+
+CollectedFamily Family::Collect(const std::map<LabelValues, double>& read) {
+  CollectedFamily collected;
+  collected.metric = metric_;
+  collected.exemplars = Exemplars();
+  prometheus::MetricFamily& family = collected.values;
+  family.name = std::string(metric_.name);
+  family.help = std::string(metric_.help);
+  family.type = TypeOf(metric_.kind);
+  for (auto& [values, value] : Present(read)) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      value.label.push_back({std::string(metric_.labels[i]), values[i]});
+    }
+    family.metric.push_back(std::move(value));
+  }
+  return collected;
+}
+
+}  // namespace muster::telemetry

@@ -1,0 +1,127 @@
+// Family: the cells of one metric, by label values. Only for the registry: the one place, with
+// registry.cc and open_metrics.cc, where muster meets the types of prometheus-cpp.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "muster/base/mutex.h"
+#include "muster/telemetry/metric.h"
+#include "muster/telemetry/registry.h"
+#include "prometheus/counter.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/metric_family.h"
+
+namespace muster::telemetry {
+
+struct CounterCell {
+  prometheus::Counter value;
+};
+
+struct GaugeCell {
+  prometheus::Gauge value;
+};
+
+// An exemplar with the value that it stands for.
+struct SeenExemplar {
+  Exemplar exemplar;
+  double value = 0;
+};
+
+struct HistogramCell {
+  explicit HistogramCell(absl::Span<const double> upper_bounds)
+      : value(std::vector<double>(upper_bounds.begin(), upper_bounds.end())),
+        bounds(upper_bounds),
+        exemplars(bounds.size() + 1) {}
+
+  void Remember(const SeenExemplar& seen) ABSL_LOCKS_EXCLUDED(mu);
+  // The latest of each bucket; empty: there is none.
+  std::vector<SeenExemplar> Exemplars() ABSL_LOCKS_EXCLUDED(mu);
+
+  prometheus::Histogram value;
+  const absl::Span<const double> bounds;  // of the metric, a constant
+  base::Mutex mu;
+  std::vector<SeenExemplar> exemplars ABSL_GUARDED_BY(mu);  // of each bucket
+  bool has_exemplars ABSL_GUARDED_BY(mu) = false;
+};
+
+using LabelValues = std::vector<std::string>;
+
+// A metric with its present values.
+struct CollectedFamily {
+  Metric metric;
+  prometheus::MetricFamily values;
+  // Of a histogram: by its label values, of each bucket.
+  std::map<LabelValues, std::vector<SeenExemplar>> exemplars;
+};
+
+// What two values of one label set become.
+double Folded(Fold fold, double a, double b);
+
+// Bounds the label sets of a metric: the values of its first label, and the sets at all. Not
+// thread-safe.
+class CardinalityLimit {
+ public:
+  explicit CardinalityLimit(const Metric& metric);
+
+  // Printable values of bounded length; "other" in place of what is too much, and then true.
+  bool Apply(LabelValues* values, size_t series);
+
+ private:
+  const size_t max_open_values_;
+  absl::flat_hash_set<std::string> open_values_;
+};
+
+// Thread-safe. Cells stay until the family is destroyed.
+class Family {
+ public:
+  // `over_limit` counts what goes to "other".
+  Family(const Metric& metric, Counter over_limit);
+
+  const Metric& metric() const { return metric_; }
+
+  // `values` are as many as the metric's labels; the kind must be the metric's.
+  Counter CounterFor(absl::Span<const absl::string_view> values) ABSL_LOCKS_EXCLUDED(mu_);
+  Gauge GaugeFor(absl::Span<const absl::string_view> values) ABSL_LOCKS_EXCLUDED(mu_);
+  Histogram HistogramFor(absl::Span<const absl::string_view> values) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The present values of all cells, and of what was `read` for this scrape; both in order of
+  // labels.
+  CollectedFamily Collect(const std::map<LabelValues, double>& read) ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Series {
+    LabelValues values;
+    std::unique_ptr<CounterCell> counter;  // the one that is of the metric's kind
+    std::unique_ptr<GaugeCell> gauge;
+    std::unique_ptr<HistogramCell> histogram;
+  };
+
+  Series* SeriesFor(absl::Span<const absl::string_view> values) ABSL_LOCKS_EXCLUDED(mu_);
+  Series* MakeLocked(LabelValues values) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A label set for each cell and for what was read, with its present value.
+  std::map<LabelValues, prometheus::ClientMetric> Present(const std::map<LabelValues, double>& read)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  prometheus::ClientMetric ValueOf(const Series& series) const;
+  // Of a histogram, those series that have any.
+  std::map<LabelValues, std::vector<SeenExemplar>> Exemplars() ABSL_LOCKS_EXCLUDED(mu_);
+
+  const Metric metric_;
+  const Counter over_limit_;
+  base::Mutex mu_;
+  CardinalityLimit limit_ ABSL_GUARDED_BY(mu_);
+  // By the values that callers have named, joined; several may share the series of "other".
+  absl::flat_hash_map<std::string, Series*> by_values_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<std::string, Series*> by_label_set_ ABSL_GUARDED_BY(mu_);
+  std::deque<Series> series_ ABSL_GUARDED_BY(mu_);  // its elements stay in place
+};
+
+}  // namespace muster::telemetry

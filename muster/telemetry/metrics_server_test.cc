@@ -1,0 +1,127 @@
+#include "muster/telemetry/metrics_server.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/telemetry/peer.h"
+
+namespace muster::telemetry {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kGet[] = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
+
+class MetricsServerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<MetricsServer> Start(MetricsServerOptions options = {}) {
+    options.address = options.address.empty() ? "127.0.0.1:0" : options.address;
+    auto started = MetricsServer::Start(options, [this](TextFormat format) -> std::string {
+      if (format == TextFormat::kOpenMetrics) return "# EOF\n";
+      return ++pages_ == 1 ? first_page_ : "muster_up 1\n";
+    });
+    EXPECT_TRUE(started.ok()) << started.status();
+    return *std::move(started);
+  }
+  // With one thread, a peer that is not cut off keeps the others waiting for good.
+  std::unique_ptr<MetricsServer> StartImpatient() {
+    MetricsServerOptions options;
+    options.threads = 1;
+    options.patience = absl::Milliseconds(100);
+    return Start(options);
+  }
+
+  std::string first_page_ = "muster_up 1\n";  // set before the server starts
+  std::atomic<int> pages_ = 0;
+};
+
+TEST_F(MetricsServerTest, AnswersThePageAsText) {
+  const auto server = Start();
+  EXPECT_THAT(Peer(server->address()).Ask(kGet),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"),
+                    HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+                    HasSubstr("\r\nContent-Length: 12\r\n"), EndsWith("\r\n\r\nmuster_up 1\n")));
+}
+
+TEST_F(MetricsServerTest, AnswersOpenMetricsToWhoTakesIt) {
+  const auto server = Start();
+  EXPECT_THAT(Peer(server->address())
+                  .Ask("GET /metrics HTTP/1.1\r\nHost: here\r\n"
+                       "Accept: application/openmetrics-text;version=1.0.0,text/plain\r\n\r\n"),
+              AllOf(HasSubstr("\r\nContent-Type: application/openmetrics-text; version=1.0.0; "
+                              "charset=utf-8\r\n"),
+                    EndsWith("\r\n\r\n# EOF\n")));
+}
+
+TEST_F(MetricsServerTest, AnswersHeadWithoutThePage) {
+  const auto server = Start();
+  EXPECT_THAT(Peer(server->address()).Ask("HEAD /metrics HTTP/1.1\r\nHost: here\r\n\r\n"),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), EndsWith("\r\n\r\n")));
+}
+
+TEST_F(MetricsServerTest, RefusesOtherPathsAndMethods) {
+  const auto server = Start();
+  for (const char* path : {"/", "/metric", "/metrics/x", "/../etc/passwd"}) {
+    EXPECT_THAT(Peer(server->address()).Ask(absl::StrCat("GET ", path, " HTTP/1.0\r\n\r\n")),
+                testing::Not(HasSubstr(" 200 ")))
+        << path;
+  }
+  EXPECT_THAT(Peer(server->address()).Ask("GET / HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(Peer(server->address()).Ask("DELETE /metrics HTTP/1.0\r\n\r\n"),
+              StartsWith("HTTP/1.1 405 "));
+}
+
+TEST_F(MetricsServerTest, SaysThatThePortIsInUse) {
+  const auto first = Start();
+  const auto second = MetricsServer::Start({first->address()}, [](TextFormat) { return ""; });
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(second.status().message(),
+              AllOf(HasSubstr(first->address()), HasSubstr("Address already in use")));
+}
+
+TEST_F(MetricsServerTest, CutsOffAPeerThatDoesNotRead) {
+  first_page_ = std::string(size_t{32} << 20, '#');  // more than the buffers of two sockets take
+  const auto server = StartImpatient();
+  Peer slow(server->address(), 4096);
+  slow.Send(kGet);
+  EXPECT_THAT(Peer(server->address()).Ask(kGet), EndsWith("muster_up 1\n"))
+      << "it has its thread again";
+  EXPECT_LT(slow.ReadToEnd().size(), size_t{32} << 20);
+}
+
+TEST_F(MetricsServerTest, CutsOffAPeerThatAsksNothing) {
+  const auto server = StartImpatient();
+  const Peer silent(server->address());
+  Peer half(server->address());
+  half.Send("GET /metrics HTT");
+  EXPECT_THAT(Peer(server->address()).Ask(kGet), EndsWith("muster_up 1\n"));
+}
+
+TEST_F(MetricsServerTest, AnswersManyPeersOneAfterTheOther) {
+  const auto server = Start();
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 3 * kServerThreads; ++i)
+    peers.push_back(std::make_unique<Peer>(server->address()));
+  for (const auto& peer : peers) peer->Send(kGet);
+  for (const auto& peer : peers) EXPECT_THAT(peer->ReadToEnd(), EndsWith("muster_up 1\n"));
+}
+
+TEST_F(MetricsServerTest, StopsWithAPeerThatIsConnected) {
+  auto server = Start();
+  const std::string address = server->address();
+  Peer silent(address);
+  server.reset();
+  // The peer may stay connected: civetweb forgets a connection that no thread has taken yet.
+  EXPECT_NE(Start({.address = address}), nullptr) << "the address is free";
+}
+
+}  // namespace
+}  // namespace muster::telemetry
