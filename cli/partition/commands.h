@@ -1,0 +1,11 @@
+// The commands of this folder: partition. Each function adds its command, or its family of
+// commands, to `app`; `environment` outlives the app.
+#pragma once
+
+#include "cli/output/environment.h"
+
+namespace muster::cli {
+
+void AddPartition(CLI::App* app, const Environment& environment);
+
+}  // namespace muster::cli

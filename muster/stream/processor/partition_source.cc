@@ -1,0 +1,133 @@
+#include "muster/stream/processor/partition_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status.h"
+
+namespace muster::stream::processor {
+
+PartitionSource::PartitionSource(Setup setup) : setup_(std::move(setup)) {}
+
+absl::Status PartitionSource::Open() {
+  MUSTER_ASSIGN_OR_RETURN(checkpoint_, setup_.checkpoints->Begin(setup_.partition, setup_.epoch));
+  next_ = checkpoint_.offset;
+  return OpenReader();
+}
+
+absl::Status PartitionSource::OpenReader() {
+  MUSTER_ASSIGN_OR_RETURN(const PartitionExtent extent,
+                          setup_.store->Extent(setup_.stream, setup_.partition));
+  if (next_ == 0) MUSTER_RETURN_IF_ERROR(BeginWithoutCheckpoint(extent));
+  if (next_ > extent.next) MUSTER_RETURN_IF_ERROR(BeginAgain(extent));
+  const int64_t wanted = next_;
+  const int64_t place = std::max(wanted, extent.first);
+  MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<PartitionReader> reader,
+                          setup_.store->OpenReader(setup_.stream, setup_.partition, place));
+  next_ = place;
+  // Told once the reader is open: a call that fails is repeated.
+  if (next_ > wanted) TellOfLoss(wanted);
+  base::MutexLock lock(&mu_);
+  reader_ = std::move(reader);
+  return absl::OkStatus();
+}
+
+void PartitionSource::TellOfLoss(int64_t wanted) {
+  const int64_t lost = next_ - wanted;
+  setup_.on_gap({.partition = setup_.partition,
+                 .operation = ProcessorError::Operation::kRetention,
+                 .status = absl::OutOfRangeError(absl::StrCat("retention has removed ", lost,
+                                                              " events from offset ", wanted,
+                                                              " on before they were handled")),
+                 .events_lost = lost});
+}
+
+absl::Status PartitionSource::BeginWithoutCheckpoint(const PartitionExtent& extent) {
+  switch (setup_.begin.kind) {
+    case BeginAt::Kind::kEarliest:
+      next_ = extent.first;
+      return absl::OkStatus();
+    case BeginAt::Kind::kOffset:
+      next_ = std::clamp(setup_.begin.offset, extent.first, extent.next);
+      return absl::OkStatus();
+    case BeginAt::Kind::kLatest:
+      break;
+  }
+  const partition::Checkpoint latest{
+      .offset = extent.next, .sequence = extent.next - 1, .replays = checkpoint_.replays};
+  MUSTER_RETURN_IF_ERROR(setup_.checkpoints->Save(setup_.partition, setup_.epoch, latest));
+  next_ = extent.next;
+  return absl::OkStatus();
+}
+
+// Better twice than never: what the stream holds now has other offsets than what was handled.
+absl::Status PartitionSource::BeginAgain(const PartitionExtent& extent) {
+  const partition::Checkpoint again{
+      .offset = extent.first, .sequence = extent.first - 1, .replays = checkpoint_.replays};
+  MUSTER_RETURN_IF_ERROR(setup_.checkpoints->Rewind(setup_.partition, setup_.epoch, again));
+  setup_.on_gap({.partition = setup_.partition,
+                 .operation = ProcessorError::Operation::kBeyondEnd,
+                 .status = absl::OutOfRangeError(absl::StrCat(
+                     "offset ", next_, " lies beyond the end, ", extent.next,
+                     ": the stream was made anew or has lost events; it is read from offset ",
+                     extent.first))});
+  next_ = extent.first;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Event>> PartitionSource::Read(int max_events, absl::Duration wait) {
+  std::shared_ptr<PartitionReader> reader;
+  {
+    base::MutexLock lock(&mu_);
+    if (cancelled_) return std::vector<Event>();
+    reader = reader_;
+  }
+  if (reader == nullptr) {
+    MUSTER_RETURN_IF_ERROR(OpenReader());
+    return std::vector<Event>();
+  }
+  absl::StatusOr<std::vector<Event>> events = reader->Next(max_events, wait);
+  if (absl::IsOutOfRange(events.status())) {
+    base::MutexLock lock(&mu_);
+    reader_ = nullptr;  // the next call opens another at what is kept
+    return std::vector<Event>();
+  }
+  if (!events.ok() || events->empty()) return events;
+  TellOfGaps(*events);
+  next_ = events->back().offset + 1;
+  return events;
+}
+
+void PartitionSource::TellOfGaps(const std::vector<Event>& events) {
+  int64_t expected = next_;
+  for (const Event& event : events) {
+    const int64_t lost = event.offset - expected;
+    if (lost > 0) {
+      setup_.on_gap({.partition = setup_.partition,
+                     .operation = ProcessorError::Operation::kLost,
+                     .status = absl::DataLossError(
+                         absl::StrCat(lost, " events from offset ", expected, " on are lost")),
+                     .events_lost = lost});
+    }
+    expected = event.offset + 1;
+  }
+}
+
+void PartitionSource::Cancel() {
+  std::shared_ptr<PartitionReader> reader;
+  {
+    base::MutexLock lock(&mu_);
+    cancelled_ = true;
+    reader = reader_;
+  }
+  if (reader != nullptr) reader->Cancel();
+}
+
+absl::StatusOr<bool> PartitionSource::WasReplayed() {
+  MUSTER_ASSIGN_OR_RETURN(const partition::Checkpoint stored,
+                          setup_.checkpoints->Read(setup_.partition));
+  return stored.replays > checkpoint_.replays;
+}
+
+}  // namespace muster::stream::processor
