@@ -1,0 +1,229 @@
+// muster schedule create | update | list | get | pause | resume | run | delete
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "cli/output/environment.h"
+#include "cli/output/format.h"
+#include "cli/schedule/commands.h"
+#include "cli/schedule/new_schedule.h"
+#include "cli/schedule/schedule_view.h"
+#include "cli/server/mesh_client.h"
+#include "cli/server/options.h"
+#include "muster/base/names.h"
+#include "muster/base/proto_time.h"
+#include "muster/base/status.h"
+#include "muster/v1/schedule_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using Stub = v1::ScheduleService::Stub;
+
+constexpr char kKept[] = "schedules are kept by a server";
+constexpr char kSchedules[] = "muster schedule list";
+
+struct ScheduleOptions {
+  CommonOptions common;
+  std::string name;
+  std::string run_id;
+  NewSchedule made;
+};
+
+struct UpdateOptions {
+  CommonOptions common;
+  ScheduleChanges changes;
+};
+
+std::string NextInWords(const v1::Schedule& schedule) {
+  if (schedule.has_ended()) return "it has ended";
+  if (schedule.paused()) return "it is paused";
+  if (!schedule.has_next()) return "its time has come";
+  return absl::StrCat("next at ", Rfc3339(base::FromProto(schedule.next())));
+}
+
+void Show(const v1::Schedule& schedule, const char* did, const CommonOptions& options,
+          const Environment& environment) {
+  if (PrintIfStructured(JsonOf(schedule), options, environment)) return;
+  *environment.out << "schedule " << Printable(schedule.spec().name()) << did << "; "
+                   << NextInWords(schedule) << "\n";
+}
+
+absl::Status Create(const ScheduleOptions& options, const Environment& environment) {
+  if (options.made.cron.empty() && !options.made.is_once()) {
+    return absl::InvalidArgumentError("one of --cron, --at and --in is needed");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
+  MUSTER_ASSIGN_OR_RETURN(const v1::Schedule schedule,
+                          CreateSchedule(options.made, *mesh, environment.clock));
+  Show(schedule, " is made", options.common, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Update(const UpdateOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
+  const auto schedule = UpdateSchedule(options.changes, *mesh, environment.clock);
+  if (!schedule.ok()) return WithListHint(schedule.status(), kSchedules);
+  Show(*schedule, " is changed", options.common, environment);
+  return absl::OkStatus();
+}
+
+absl::Status List(const ScheduleOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
+  std::vector<v1::Schedule> schedules;
+  MUSTER_RETURN_IF_ERROR(
+      mesh->CallForPages(&Stub::ListSchedules, v1::ListSchedulesRequest(), [&](const auto& page) {
+        schedules.insert(schedules.end(), page.schedules().begin(), page.schedules().end());
+      }));
+  ordered_json json = ordered_json::array();
+  for (const v1::Schedule& schedule : schedules) json.push_back(JsonOf(schedule));
+  PrintRows(TableOf(schedules), json, options.common, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Get(const ScheduleOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
+  v1::GetScheduleRequest request;
+  request.set_name(options.name);
+  const auto response = mesh->Call(&Stub::GetSchedule, request);
+  if (!response.ok()) return WithListHint(response.status(), kSchedules);
+  const ordered_json json = JsonOf(response->schedule());
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
+  for (const auto& [name, value] : json.items()) {
+    const std::string text = value.is_string() ? value.get<std::string>()
+                             : value.is_null() ? ""
+                                               : value.dump();
+    *environment.out << name << ": " << Printable(OrDash(text)) << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pause(const ScheduleOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
+  v1::PauseScheduleRequest request;
+  request.set_name(options.name);
+  const auto response = mesh->Call(&Stub::PauseSchedule, request);
+  if (!response.ok()) return WithListHint(response.status(), kSchedules);
+  Show(response->schedule(), "", options.common, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Resume(const ScheduleOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
+  v1::ResumeScheduleRequest request;
+  request.set_name(options.name);
+  const auto response = mesh->Call(&Stub::ResumeSchedule, request);
+  if (!response.ok()) return WithListHint(response.status(), kSchedules);
+  Show(response->schedule(), " goes on", options.common, environment);
+  return absl::OkStatus();
+}
+
+absl::Status RunNow(const ScheduleOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
+  v1::RunScheduleRequest request;
+  request.set_name(options.name);
+  request.set_run_id(options.run_id.empty() ? base::MakeInstanceId("run") : options.run_id);
+  const auto response = mesh->Call(&Stub::RunSchedule, request);
+  if (!response.ok()) return WithListHint(response.status(), kSchedules);
+  const ordered_json json = {{"schedule", options.name}, {"batch", response->batch()}};
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
+  *environment.out << "batch " << response->batch()
+                   << " is submitted\nwatch it: muster batch watch " << response->batch() << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const ScheduleOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
+  v1::DeleteScheduleRequest request;
+  request.set_name(options.name);
+  const auto response = mesh->Call(&Stub::DeleteSchedule, request);
+  if (!response.ok()) return WithListHint(response.status(), kSchedules);
+  const ordered_json json = {{"schedule", options.name}, {"deleted", true}};
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
+  *environment.out << "schedule " << Printable(options.name) << " is deleted; its batches stay\n";
+  return absl::OkStatus();
+}
+
+CLI::Option* AddCron(CLI::App* command, NewSchedule* made) {
+  return command->add_option("--cron", made->cron,
+                             "When: minute, hour, day of month, month and day of week; or @daily");
+}
+
+void AddMore(CLI::App* command, NewSchedule* made) {
+  AddMoment(command, {"--cron"}, made);
+  AddCatchUp(command, made);
+  command->add_option("--handler-version", made->handler_version,
+                      "The version that its batches are bound to; without it, the job's then");
+  command->add_option("--tenant", made->tenant, "Who is billed");
+  AddSla(command, "Promise each batch to be done within this time, such as 10m", &made->sla);
+  AddLabels(command, "Find its batches by this, too, such as team=billing; repeatable",
+            &made->labels);
+}
+
+void AddCreate(CLI::App* family, const Environment& environment) {
+  const auto options = std::make_shared<ScheduleOptions>();
+  NewSchedule* const made = &options->made;
+  CLI::App* const create = AddServerVerb(
+      family, {"create", "Submit a file as a batch of a job later, or again and again"}, options,
+      Create, environment);
+  create->add_option("NAME", made->name, "1 to 48 of a-z, 0-9, _ and -")->required();
+  create->add_option("--job", made->job, "The job's name")->required();
+  create->add_option("--input", made->input, "The file with the transactions, 3 MiB at most")
+      ->required();
+  CLI::Option* const cron = AddCron(create, made);
+  create->add_option("--time-zone", made->time_zone, "Of --cron, such as Europe/Berlin; else UTC")
+      ->needs(cron);
+  AddMore(create, made);
+}
+
+void AddUpdate(CLI::App* family, const Environment& environment) {
+  const auto options = std::make_shared<UpdateOptions>();
+  NewSchedule* const made = &options->changes.made;
+  made->catch_up.clear();
+  CLI::App* const update =
+      AddServerVerb(family,
+                    {"update",
+                     "Change what is named of one; it goes on with its next occurrence, and what "
+                     "came before is not made up for"},
+                    options, Update, environment);
+  update->add_option("NAME", made->name, "Of the schedule")->required();
+  update->add_option("--job", made->job, "The job's name");
+  AddCron(update, made);
+  update->add_option("--time-zone", made->time_zone, "Of --cron, such as Europe/Berlin");
+  AddMore(update, made);
+  update
+      ->add_option("--revision", options->changes.revision,
+                   "Only if it is at this revision, as `get` shows it")
+      ->type_name("N");
+}
+
+}  // namespace
+
+void AddSchedule(CLI::App* app, const Environment& environment) {
+  CLI::App* const family = app->add_subcommand(
+      "schedule", "Make, update, list, get, pause, resume, run and delete schedules of batches");
+  family->require_subcommand(1);
+  AddCreate(family, environment);
+  AddUpdate(family, environment);
+  const auto options = std::make_shared<ScheduleOptions>();
+  AddServerVerb(family, {"list", "Show all, with what comes next and what is wrong", Csv::kYes},
+                options, List, environment);
+  const auto add_verb = [&](const char* name, const char* about, auto verb) {
+    CLI::App* const command = AddServerVerb(family, {name, about}, options, verb, environment);
+    command->add_option("NAME", options->name, "Of the schedule")->required();
+    return command;
+  };
+  add_verb("get", "Show all that is known of one", Get);
+  add_verb("pause", "Have one submit nothing until it is resumed", Pause);
+  add_verb("resume", "Have it go on; what it left out is not made up for", Resume);
+  add_verb("run", "Submit a batch of it now", RunNow)
+      ->add_option("--run-id", options->run_id,
+                   "Names this run; the same id never makes a second batch");
+  add_verb("delete", "Delete one; its batches stay", Delete);
+}
+
+}  // namespace muster::cli
