@@ -1,0 +1,157 @@
+#include "services/initiator/call/call_service.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/async_unary_call.h"
+#include "muster/rpc/status.h"
+
+namespace muster::initiator::call {
+namespace {
+
+// So long before its caller's deadline a call is answered: the answer needs its way back.
+constexpr absl::Duration kMostForTheWayBack = absl::Milliseconds(200);
+
+absl::Status Validate(const v1::CallRequest& request) {
+  if (request.job().empty()) return rpc::BadField("job", "must not be empty");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// What the queue hands back when a step of a call is done.
+struct CallService::Tag {
+  Caller* caller;
+  Event event;
+};
+
+// One call, from when it is waited for: it deletes itself when it is over, on the queue's thread.
+// Exactly one of the gatherer's answer, a refusal and Leave leads to Finish.
+class CallService::Caller {
+ public:
+  explicit Caller(CallService* service) : service_(service) {
+    {
+      base::MutexLock lock(&service_->mu_);
+      ++service_->calls_;
+    }
+    context_.AsyncNotifyWhenDone(&over_);
+    service_->RequestCall(&context_, &request_, &writer_, service_->queue_.get(),
+                          service_->queue_.get(), &begun_);
+  }
+  ~Caller() {
+    base::MutexLock lock(&service_->mu_);
+    if (--service_->calls_ == 0) service_->call_over_.NotifyAll();
+  }
+
+  // Not `ok`: what was begun did not come to its end.
+  void On(Event event, bool ok) {
+    switch (event) {
+      case Event::kBegun:
+        if (!ok) {
+          delete this;
+          return;
+        }
+        service_->Expect();
+        Begin();
+        return;
+      case Event::kFinished:
+        is_finished_ = true;
+        break;
+      case Event::kOver:
+        is_over_ = true;
+        if (number_.has_value() && service_->gatherer_->Leave(*number_)) {
+          Finish(absl::CancelledError("the caller has gone"));
+        }
+        break;
+    }
+    if (is_finished_ && is_over_) delete this;
+  }
+
+ private:
+  void Begin() {
+    const absl::Status late =
+        rpc::RefuseIfLate(absl::FromChrono(context_.deadline()), service_->clock_->Now());
+    const absl::Status wrong = late.ok() ? Validate(request_) : late;
+    if (!wrong.ok()) return Finish(wrong);
+    number_ = service_->gatherer_->Add(
+        std::move(request_), AnswerBy(),
+        [this](absl::StatusOr<v1::CallResponse> answer) { Finish(std::move(answer)); });
+  }
+
+  absl::Duration AnswerBy() const {
+    const absl::Time deadline = absl::FromChrono(context_.deadline());
+    const absl::Duration left = deadline - service_->clock_->Now();
+    return base::MonotonicAt(*service_->clock_, deadline) - std::min(left / 10, kMostForTheWayBack);
+  }
+
+  // After it, the queue's thread may delete the object at any time.
+  void Finish(absl::StatusOr<v1::CallResponse> answer) {
+    if (!answer.ok()) {
+      writer_.FinishWithError(rpc::ToGrpc(rpc::WithAdvice(answer.status())), &finished_);
+    } else {
+      writer_.Finish(*answer, grpc::Status::OK, &finished_);
+    }
+  }
+
+  CallService* const service_;  // not owned
+  grpc::ServerContext context_;
+  v1::CallRequest request_;
+  grpc::ServerAsyncResponseWriter<v1::CallResponse> writer_{&context_};
+  Tag begun_{this, Event::kBegun};
+  Tag finished_{this, Event::kFinished};
+  Tag over_{this, Event::kOver};
+  // Of the queue's thread.
+  std::optional<uint64_t> number_;  // once the gatherer has it
+  bool is_finished_ = false;
+  bool is_over_ = false;
+};
+
+CallService::~CallService() { End(); }
+
+void CallService::Serve(std::unique_ptr<grpc::ServerCompletionQueue> queue) {
+  queue_ = std::move(queue);
+  Expect();
+  thread_ = std::thread([this] { Run(); });
+}
+
+void CallService::Drain() {
+  {
+    base::MutexLock lock(&mu_);
+    draining_ = true;
+  }
+  gatherer_->Drain();
+}
+
+// Nothing may be begun on a queue that was shut down, so the calls come to their end before.
+void CallService::End() {
+  if (std::exchange(ended_, true) || queue_ == nullptr) return;
+  Drain();
+  {
+    base::MutexLock lock(&mu_);
+    while (calls_ > 0) call_over_.Wait(&mu_);
+  }
+  queue_->Shutdown();
+  thread_.join();
+}
+
+void CallService::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+    const Tag done = *static_cast<Tag*>(tag);
+    done.caller->On(done.event, ok);
+  }
+}
+
+void CallService::Expect() {
+  {
+    base::MutexLock lock(&mu_);
+    if (draining_) return;
+  }
+  new Caller(this);
+}
+
+}  // namespace muster::initiator::call
