@@ -1,0 +1,71 @@
+#include "services/queue-gateway/auth/authenticator.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace muster::queue_gateway::auth {
+
+Verdict Authenticator::Check(const SignedRequest& request, Operation operation,
+                             const PolicyReader& policies) const {
+  const std::shared_ptr<const Account> account = accounts_->Find(request.account);
+  if (account == nullptr) return Refuse(VerdictCode::kResourceNotFound, "");
+  if (request.Header("authorization").has_value()) return CheckHeader(request, *account);
+  if (HasSas(request)) return CheckSas(request, operation, *account, policies, clock_->Now());
+  return RefuseWithoutCredential(request);
+}
+
+Verdict Authenticator::CheckHeader(const SignedRequest& request, const Account& account) const {
+  const auto headers = std::count_if(request.headers.begin(), request.headers.end(),
+                                     [](const auto& h) { return h.first == "authorization"; });
+  if (headers > 1) {
+    return Refuse(VerdictCode::kInvalidAuthenticationInfo, "there are two Authorization headers");
+  }
+  const absl::StatusOr<Credential> credential =
+      ParseAuthorization(*request.Header("authorization"));
+  if (!credential.ok()) {
+    return Refuse(VerdictCode::kInvalidAuthenticationInfo, credential.status().message());
+  }
+  if (credential->scheme == "sharedkey" || credential->scheme == "sharedkeylite") {
+    return CheckSharedKey(request, *credential, account, clock_->Now());
+  }
+  if (credential->scheme == "bearer") return CheckBearer(request, *credential);
+  return Refuse(VerdictCode::kInvalidAuthenticationInfo,
+                "the scheme is not SharedKey, SharedKeyLite or Bearer");
+}
+
+Verdict Authenticator::CheckBearer(const SignedRequest& request,
+                                   const Credential& credential) const {
+  if (bearer_ == nullptr) {
+    return Refuse(VerdictCode::kAuthenticationFailed, "bearer tokens are off on this server");
+  }
+  // An eavesdropper could use the token until it expires.
+  if (!request.is_https) {
+    return Refuse(VerdictCode::kAuthenticationFailed, "a bearer token needs HTTPS");
+  }
+  const absl::Status status = bearer_->Check(credential.parameters, request.account);
+  if (status.ok()) {
+    Verdict verdict;
+    verdict.scheme = Scheme::kBearer;
+    return verdict;
+  }
+  return Refuse(absl::IsInvalidArgument(status) ? VerdictCode::kInvalidAuthenticationInfo
+                                                : VerdictCode::kAuthenticationFailed,
+                status.message());
+}
+
+// A client that could send a token learns where to get one, as clients of the service expect.
+Verdict Authenticator::RefuseWithoutCredential(const SignedRequest& request) const {
+  Verdict verdict = Refuse(VerdictCode::kAuthenticationFailed, "the request has no credentials");
+  if (bearer_ != nullptr && request.is_https) {
+    constexpr int kUnauthorized = 401;
+    verdict.http_status = kUnauthorized;
+    verdict.www_authenticate = bearer_->Challenge();
+  }
+  return verdict;
+}
+
+}  // namespace muster::queue_gateway::auth

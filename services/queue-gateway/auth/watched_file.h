@@ -1,0 +1,91 @@
+// WatchedFile: what a small file says, read again when the file has changed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
+#include "services/queue-gateway/auth/limits.h"
+
+namespace muster::queue_gateway::auth {
+
+// Distinguishes a file from the one that replaces it.
+struct FileVersion {
+  uint64_t inode = 0;
+  int64_t changed_ns = 0;  // ctime: cannot be set back, unlike mtime
+  int64_t bytes = 0;
+
+  friend bool operator==(const FileVersion&, const FileVersion&) = default;
+};
+
+// nullopt: there is no such file.
+std::optional<FileVersion> VersionOfFile(const std::string& path);
+
+// InvalidArgument: the file cannot be read, or has more than kMaxFileBytes.
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
+
+// Logs what became of a changed file.
+void LogReread(const std::string& path, const absl::Status& status);
+
+// Looks for a change when it is asked, and not more often than each kFileRefresh; it has no thread.
+// A file that becomes wrong is logged once, and what it said before stays. Thread-safe.
+template <typename T>
+class WatchedFile {
+ public:
+  using Parse = std::function<absl::StatusOr<T>(absl::string_view text)>;
+
+  // As ReadSmallFile and `parse`. `clock` is not owned.
+  static absl::StatusOr<std::unique_ptr<WatchedFile>> Open(std::string path, Parse parse,
+                                                           const base::Clock* clock) {
+    std::unique_ptr<WatchedFile> file(new WatchedFile(std::move(path), std::move(parse), clock));
+    base::MutexLock lock(&file->mu_);
+    file->next_look_ = clock->Monotonic() + kFileRefresh;
+    file->version_ = VersionOfFile(file->path_);
+    if (absl::Status status = file->ReadLocked(); !status.ok()) return status;
+    return file;
+  }
+
+  // Shared: callers go on with what they began with.
+  std::shared_ptr<const T> Current() ABSL_LOCKS_EXCLUDED(mu_) {
+    base::MutexLock lock(&mu_);
+    if (clock_->Monotonic() < next_look_) return current_;
+    next_look_ = clock_->Monotonic() + kFileRefresh;
+    const std::optional<FileVersion> version = VersionOfFile(path_);
+    if (version == version_) return current_;
+    version_ = version;  // so a wrong one is logged once, not at every look
+    LogReread(path_, ReadLocked());
+    return current_;
+  }
+
+ private:
+  WatchedFile(std::string path, Parse parse, const base::Clock* clock)
+      : path_(std::move(path)), parse_(std::move(parse)), clock_(clock) {}
+
+  absl::Status ReadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    absl::StatusOr<std::string> text = ReadSmallFile(path_);
+    if (!text.ok()) return text.status();
+    absl::StatusOr<T> value = parse_(*text);
+    if (!value.ok()) return value.status();
+    current_ = std::make_shared<const T>(*std::move(value));
+    return absl::OkStatus();
+  }
+
+  const std::string path_;
+  const Parse parse_;
+  const base::Clock* const clock_;  // not owned
+  base::Mutex mu_;
+  std::shared_ptr<const T> current_ ABSL_GUARDED_BY(mu_);
+  std::optional<FileVersion> version_ ABSL_GUARDED_BY(mu_);
+  absl::Duration next_look_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::queue_gateway::auth

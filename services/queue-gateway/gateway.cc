@@ -1,0 +1,235 @@
+#include "services/queue-gateway/gateway.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "services/queue-gateway/operations/acl.h"
+#include "services/queue-gateway/operations/cors.h"
+#include "services/queue-gateway/operations/operations.h"
+#include "services/queue-gateway/operations/service_properties.h"
+#include "services/queue-gateway/protocol/error.h"
+#include "services/queue-gateway/protocol/route.h"
+#include "services/queue-gateway/protocol/target.h"
+#include "services/queue-gateway/protocol/version.h"
+
+namespace muster::queue_gateway {
+namespace {
+
+using protocol::ErrorCode;
+using protocol::ReplyContext;
+
+std::string HeaderText(const http::Request& request, absl::string_view name) {
+  return std::string(http::HeaderOf(request.headers, name).value_or(""));
+}
+
+// What the request itself says; "": nothing.
+std::string VersionOf(const http::Request& request, const protocol::Target& target) {
+  std::string version = HeaderText(request, "x-ms-version");
+  if (version.empty()) version = std::string(target.Parameter("api-version").value_or(""));
+  return version;
+}
+
+auth::SignedRequest Signed(const operations::Call& call) {
+  auth::SignedRequest request;
+  request.method = call.http.method;
+  request.raw_path = call.target.raw_path;
+  request.query = call.target.query;
+  for (const auto& [name, value] : call.http.headers) {
+    request.headers.emplace_back(absl::AsciiStrToLower(name), value);
+  }
+  request.account = call.resource.account;
+  request.is_secondary = call.resource.is_secondary;
+  request.queue = call.resource.queue;
+  request.peer_ip = call.http.peer_ip;
+  request.is_https = call.http.is_https;
+  return request;
+}
+
+http::Reply Refused(const auth::Verdict& verdict, const ReplyContext& context) {
+  protocol::ForeignError error;
+  error.status = verdict.http_status;
+  error.code = std::string(auth::CodeName(verdict.code));
+  error.message = verdict.message;
+  if (!verdict.detail.empty()) {
+    error.details.emplace_back("AuthenticationErrorDetail", verdict.detail);
+  }
+  http::Reply reply = ErrorReply(error, context);
+  if (!verdict.www_authenticate.empty()) {
+    reply.headers.emplace_back("WWW-Authenticate", verdict.www_authenticate);
+  }
+  return reply;
+}
+
+http::Reply Busy(absl::Duration wait, const ReplyContext& context) {
+  http::Reply reply = ErrorReply(protocol::Error(ErrorCode::kServerBusy), context);
+  reply.headers.emplace_back("Retry-After", absl::StrCat(throttle::RetryAfterSeconds(wait)));
+  return reply;
+}
+
+ErrorCode CodeOfRefusal(int status) {
+  switch (status) {
+    case 413:
+      return ErrorCode::kRequestBodyTooLarge;
+    case 431:
+      return ErrorCode::kRequestHeadersTooLarge;
+    case 501:
+      return ErrorCode::kNotImplemented;
+    case 503:
+      return ErrorCode::kServerBusy;
+    default:
+      return ErrorCode::kInvalidInput;
+  }
+}
+
+}  // namespace
+
+Gateway::Begun Gateway::Begin(const http::Request& request) const {
+  return {{protocol::NewRequestId(), protocol::kNewestVersion,
+           HeaderText(request, "x-ms-client-request-id"), stores_.clock->Now()},
+          stores_.clock->Monotonic(),
+          kNoOperation};
+}
+
+http::Reply Gateway::Handle(const http::Request& request) const {
+  Begun begun = Begin(request);
+  auto admitted = Admit(request, &begun);
+  if (auto* const reply = std::get_if<http::Reply>(&admitted)) {
+    return Finish(begun, std::move(*reply));
+  }
+  return Run(std::get<Admitted>(admitted), begun);
+}
+
+void Gateway::Handle(const http::Request& request,
+                     const std::shared_ptr<http::Exchange>& exchange) const {
+  Begun begun = Begin(request);
+  auto admitted = Admit(request, &begun);
+  if (auto* const reply = std::get_if<http::Reply>(&admitted)) {
+    return exchange->Answer(Finish(begun, std::move(*reply)));
+  }
+  const auto& [call, operation] = std::get<Admitted>(admitted);
+  if (polls_ != nullptr && operation == auth::Operation::kGetMessages) {
+    // What is wrong with the request, the operation below says.
+    if (const auto get = operations::ReadWaitingGet(call, stores_)) {
+      return AnswerWhenThere(call, begun, *get, exchange);
+    }
+  }
+  exchange->Answer(Run(std::get<Admitted>(admitted), begun));
+}
+
+void Gateway::AnswerWhenThere(const operations::Call& call, const Begun& begun,
+                              const operations::Get& get,
+                              const std::shared_ptr<http::Exchange>& exchange) const {
+  auto take = [this, get] { return operations::TakeMessages(get, stores_); };
+  auto done = [this, call, begun,
+               exchange](const absl::StatusOr<std::vector<queue::Message>>& messages) {
+    operations::Outcome outcome =
+        messages.ok() ? operations::Outcome(operations::ShowMessages(*messages, call))
+                      : operations::Outcome(protocol::FromStore(messages.status()));
+    exchange->Answer(ToReply(call, begun, std::move(outcome)));
+  };
+  // Those that wait come first.
+  if (!polls_->HasWaiters(get.queue)) {
+    const auto messages = take();
+    if (!messages.ok() || !messages->empty()) return done(messages);
+  }
+  const auto ticket =
+      polls_->Wait(get.queue, get.settings.long_poll, std::move(take), std::move(done));
+  if (ticket != 0) exchange->WatchPeer([polls = polls_, ticket] { polls->Abandon(ticket); });
+}
+
+http::Reply Gateway::Run(const Admitted& admitted, const Begun& begun) const {
+  return ToReply(admitted.call, begun,
+                 operations::RunOperation(admitted.operation, admitted.call, stores_));
+}
+
+http::Reply Gateway::ToReply(const operations::Call& call, const Begun& begun,
+                             operations::Outcome outcome) const {
+  http::Reply reply =
+      outcome.ok() ? *std::move(outcome) : ErrorReply(outcome.error(), begun.context);
+  AddCorsHeaders(call.http, call.resource.account, &reply);
+  return Finish(begun, std::move(reply));
+}
+
+http::Reply Gateway::Finish(const Begun& begun, http::Reply reply) const {
+  protocol::AddStandardHeaders(begun.context, &reply);
+  metrics_.Answered(begun.operation, reply, stores_.clock->Monotonic() - begun.at);
+  return reply;
+}
+
+http::Reply Gateway::Refuse(int status) const {
+  const ReplyContext context{protocol::NewRequestId(), protocol::kNewestVersion, "",
+                             stores_.clock->Now()};
+  http::Reply reply = ErrorReply(protocol::Error(CodeOfRefusal(status)), context);
+  protocol::AddStandardHeaders(context, &reply);
+  metrics_.Answered(kNoOperation, reply, absl::ZeroDuration());
+  return reply;
+}
+
+std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request& request,
+                                                            Begun* begun) const {
+  ReplyContext* const context = &begun->context;
+  operations::Call call;
+  call.http = request;
+  std::optional<protocol::Target> target = protocol::ParseTarget(request.target);
+  if (!target.has_value()) return ErrorReply(protocol::Error(ErrorCode::kInvalidUri), *context);
+  call.target = *std::move(target);
+  auto resource = protocol::FindResource(HeaderText(request, "host"), call.target);
+  if (!resource.ok()) return ErrorReply(resource.error(), *context);
+  call.resource = *std::move(resource);
+  if (request.method == "OPTIONS") {
+    begun->operation = kPreflightOperation;
+    return AnswerPreflight(request, call.resource.account, *context);
+  }
+  call.version = VersionOf(request, call.target);
+  if (!call.version.empty() && !protocol::IsKnownVersion(call.version, context->now)) {
+    const protocol::Error error(ErrorCode::kInvalidHeaderValue,
+                                {{"HeaderName", "x-ms-version"}, {"HeaderValue", call.version}});
+    return ErrorReply(error, *context);
+  }
+  const auto operation = protocol::FindOperation(request.method, call.resource, call.target);
+  if (!operation.ok()) return ErrorReply(operation.error(), *context);
+  begun->operation = NameOf(*operation);
+
+  const auth::Verdict verdict = Authenticate(call, *operation);
+  if (!verdict.ok()) {
+    metrics_.Refused(verdict);
+    return Refused(verdict, *context);
+  }
+  if (call.version.empty()) call.version = verdict.service_version;
+  if (call.version.empty()) call.version = protocol::kFirstVersion;
+  context->version = call.version;
+  const absl::Duration wait = throttle_->Admit(call.resource.account, call.resource.queue);
+  if (wait > absl::ZeroDuration()) {
+    metrics_.Throttled(call.queue());
+    return Busy(wait, *context);
+  }
+  return Admitted{std::move(call), *operation};
+}
+
+auth::Verdict Gateway::Authenticate(const operations::Call& call, auth::Operation operation) const {
+  return authenticator_->Check(Signed(call), operation, [this, &call] {
+    return operations::ReadAcl(call.queue(), stores_);
+  });
+}
+
+http::Reply Gateway::AnswerPreflight(const http::Request& request, const std::string& account,
+                                     const ReplyContext& context) const {
+  const auto properties = operations::ReadProperties(account, stores_);
+  if (!properties.ok()) return ErrorReply(protocol::FromStore(properties.status()), context);
+  operations::Outcome outcome = operations::Preflight(request, *properties);
+  return outcome.ok() ? *std::move(outcome) : ErrorReply(outcome.error(), context);
+}
+
+// Pages are few: the rules are read from the store each time.
+void Gateway::AddCorsHeaders(const http::Request& request, const std::string& account,
+                             http::Reply* reply) const {
+  if (!http::HeaderOf(request.headers, "origin").has_value()) return;
+  const auto properties = operations::ReadProperties(account, stores_);
+  if (properties.ok()) return operations::AddCorsHeaders(request, *properties, reply);
+  base::LogUnlessOk(base::kError, "the CORS rules cannot be read", properties.status());
+}
+
+}  // namespace muster::queue_gateway

@@ -1,0 +1,340 @@
+#include "services/queue-gateway/gateway.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/os/temp_dir.h"
+#include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "muster/telemetry/registry.h"
+#include "services/queue-gateway/operations/acl.h"
+#include "services/queue-gateway/operations/long_polls.h"
+#include "services/queue-gateway/operations/waking_store.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/queue-gateway/auth/signed_requests.h"
+#include "tests/fakes/sync/memory_sync_store.h"
+
+namespace muster::queue_gateway {
+namespace {
+
+using auth::testing::Fields;
+using ::testing::HasSubstr;
+
+constexpr char kMessage[] = "<QueueMessage><MessageText>hello</MessageText></QueueMessage>";
+
+class GatewayTest : public ::testing::Test {
+ protected:
+  GatewayTest() {
+    queue::rocksdb::Options options;
+    options.clock = &clock_;
+    queues_ = *queue::rocksdb::RocksDbQueueStore::Open(folder_ / "queue", options);
+    stores_ = {queues_.get(), &records_, &clock_};
+    gateway_ = std::make_unique<Gateway>(&authenticator_, &throttle_, stores_, &registry_);
+  }
+
+  http::Reply Ask(const std::string& method, const std::string& target, http::Headers headers = {},
+                  const std::string& body = "") {
+    http::Request request;
+    request.method = method;
+    request.target = target;
+    request.headers = std::move(headers);
+    request.headers.emplace_back("Host", "localhost:1");
+    request.body = body;
+    request.peer_ip = "192.0.2.1";
+    return gateway_->Handle(request);
+  }
+
+  // "/sally/queue?a=b" with the parameters of a SAS.
+  static std::string With(const Fields& sas, std::string target) {
+    for (const auto& [name, value] : sas) {
+      absl::StrAppend(&target, target.find('?') == std::string::npos ? "?" : "&", name, "=",
+                      absl::StrReplaceAll(value, {{"+", "%2B"}, {"/", "%2F"}, {"=", "%3D"}}));
+    }
+    return target;
+  }
+
+  static std::string Header(const http::Reply& reply, absl::string_view name) {
+    return std::string(http::HeaderOf(reply.headers, name).value_or("(none)"));
+  }
+  static std::string Said(const http::Reply& reply) {
+    return absl::StrCat(reply.status, " ", Header(reply, "x-ms-error-code"));
+  }
+
+  os::TempDir folder_;
+  base::FakeClock clock_;
+  std::unique_ptr<queue::rocksdb::RocksDbQueueStore> queues_;
+  sync::testing::MemorySyncStore records_;
+  operations::Stores stores_ = {};
+  auth::FixedAccounts accounts_{{{"sally", auth::testing::Sally()}}};
+  auth::Authenticator authenticator_{&accounts_, nullptr, &clock_};
+  throttle::RequestThrottle throttle_{{}, &clock_};
+  telemetry::Registry registry_;
+  std::unique_ptr<Gateway> gateway_;
+};
+
+TEST_F(GatewayTest, RunsTheOperationOfACallerThatMay) {
+  const Fields account = auth::testing::AccountSas();
+  EXPECT_EQ(Ask("PUT", With(account, "/sally/my-queue")).status, 201);
+  const Fields service = auth::testing::ServiceSas();
+  EXPECT_EQ(Ask("POST", With(service, "/sally/my-queue/messages"), {}, kMessage).status, 201);
+  EXPECT_THAT(Ask("GET", With(service, "/sally/my-queue/messages")).body,
+              HasSubstr("<MessageText>hello</MessageText>"));
+}
+
+// Keeps the reply.
+class KeptExchange final : public http::Exchange {
+ public:
+  void Answer(http::Reply reply) override {
+    base::MutexLock lock(&mu_);
+    reply_ = std::move(reply);
+    changed_.NotifyAll();
+  }
+  void WatchPeer(std::function<void()> gone) override {
+    base::MutexLock lock(&mu_);
+    gone_ = std::move(gone);
+  }
+
+  http::Reply Await() {
+    base::MutexLock lock(&mu_);
+    while (!reply_.has_value()) changed_.Wait(&mu_);
+    return *reply_;
+  }
+  void HangUp() {
+    std::function<void()> gone;
+    {
+      base::MutexLock lock(&mu_);
+      gone = gone_;
+    }
+    gone();
+  }
+
+ private:
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::optional<http::Reply> reply_ ABSL_GUARDED_BY(mu_);
+  std::function<void()> gone_ ABSL_GUARDED_BY(mu_);
+};
+
+class WaitingGatewayTest : public GatewayTest {
+ protected:
+  WaitingGatewayTest() {
+    stores_.queues = &waking_;
+    gateway_ = std::make_unique<Gateway>(&authenticator_, &throttle_, stores_, nullptr, &polls_);
+    EXPECT_TRUE(queues_->CreateQueue({"sally", "my-queue"}, {{"muster-longpoll", "20"}}).ok());
+  }
+
+  // Its rounds use the store behind which they are.
+  ~WaitingGatewayTest() override { polls_.Drain(); }
+
+  std::shared_ptr<KeptExchange> Get() {
+    http::Request request;
+    request.method = "GET";
+    request.target = With(auth::testing::ServiceSas(), "/sally/my-queue/messages");
+    request.headers = {{"Host", "localhost:1"}, {"x-ms-client-request-id", "r-1"}};
+    request.peer_ip = "192.0.2.1";
+    auto exchange = std::make_shared<KeptExchange>();
+    gateway_->Handle(request, exchange);
+    return exchange;
+  }
+
+  operations::LongPolls polls_{queues_.get(), &clock_};
+  operations::WakingStore waking_{queues_.get(), &polls_};
+};
+
+TEST_F(WaitingGatewayTest, AnswersAGetWhenAMessageComes) {
+  const auto waiting = Get();
+  EXPECT_EQ(polls_.waiters(), 1);
+  Ask("POST", With(auth::testing::ServiceSas(), "/sally/my-queue/messages"), {}, kMessage);
+  const http::Reply reply = waiting->Await();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_THAT(reply.body, HasSubstr("<MessageText>hello</MessageText>"));
+  EXPECT_EQ(Header(reply, "x-ms-client-request-id"), "r-1");
+}
+
+TEST_F(WaitingGatewayTest, FreesTheWaiterOfAPeerThatHangsUp) {
+  Get()->HangUp();
+  EXPECT_EQ(polls_.waiters(), 0);
+}
+
+TEST_F(WaitingGatewayTest, AnswersNothingWhenTheTimeIsUpAndWhenItDrains) {
+  const auto late = Get();
+  clock_.AwaitSleepers(1);
+  clock_.Advance(absl::Seconds(20));
+  EXPECT_THAT(late->Await().body, HasSubstr("<QueueMessagesList/>"));
+  const auto drained = Get();
+  polls_.Drain();
+  EXPECT_THAT(drained->Await().body, HasSubstr("<QueueMessagesList/>"));
+  EXPECT_THAT(Get()->Await().body, HasSubstr("<QueueMessagesList/>"));
+}
+
+TEST_F(WaitingGatewayTest, AnswersWhatIsWrongAtOnce) {
+  http::Request request;
+  request.method = "GET";
+  request.target = With(auth::testing::ServiceSas(), "/sally/my-queue/messages?numofmessages=0");
+  request.headers = {{"Host", "localhost:1"}};
+  request.peer_ip = "192.0.2.1";
+  const auto exchange = std::make_shared<KeptExchange>();
+  gateway_->Handle(request, exchange);
+  EXPECT_EQ(Said(exchange->Await()), "400 OutOfRangeQueryParameterValue");
+  request.target = "/sally/my-queue/messages";
+  const auto refused = std::make_shared<KeptExchange>();
+  gateway_->Handle(request, refused);
+  EXPECT_EQ(refused->Await().status, 403);
+}
+
+TEST_F(GatewayTest, SaysThatItIsBusyBeyondTheTargetOfAQueue) {
+  throttle::RequestThrottle throttle({.per_queue = 2}, &clock_);
+  gateway_ = std::make_unique<Gateway>(&authenticator_, &throttle, stores_);
+  ASSERT_TRUE(queues_->CreateQueue({"sally", "my-queue"}, {}).ok());
+  const std::string get = With(auth::testing::ServiceSas(), "/sally/my-queue/messages");
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Ask("GET", "/sally/my-queue/messages").status, 403) << "nobody in particular";
+  }
+  EXPECT_EQ(Ask("GET", get).status, 200);
+  EXPECT_EQ(Ask("GET", get).status, 200);
+  const http::Reply busy = Ask("GET", get);
+  EXPECT_EQ(Said(busy), "503 ServerBusy");
+  EXPECT_EQ(Header(busy, "Retry-After"), "1");
+  clock_.Advance(absl::Milliseconds(500));
+  EXPECT_EQ(Ask("GET", get).status, 200);
+}
+
+TEST_F(GatewayTest, DoesNothingForACallerWithoutProof) {
+  ASSERT_TRUE(queues_->CreateQueue({"sally", "my-queue"}, {}).ok());
+  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{
+           {"GET", "/sally?comp=list"},
+           {"GET", "/sally?restype=service&comp=properties"},
+           {"PUT", "/sally?restype=service&comp=properties"},
+           {"GET", "/sally-secondary?restype=service&comp=stats"},
+           {"PUT", "/sally/my-queue"},
+           {"DELETE", "/sally/my-queue"},
+           {"GET", "/sally/my-queue?comp=metadata"},
+           {"HEAD", "/sally/my-queue?comp=metadata"},
+           {"PUT", "/sally/my-queue?comp=metadata"},
+           {"GET", "/sally/my-queue?comp=acl"},
+           {"PUT", "/sally/my-queue?comp=acl"},
+           {"POST", "/sally/my-queue/messages"},
+           {"PUT", "/sally/my-queue/messages"},
+           {"GET", "/sally/my-queue/messages"},
+           {"GET", "/sally/my-queue/messages?peekonly=true"},
+           {"DELETE", "/sally/my-queue/messages"},
+           {"PUT", "/sally/my-queue/messages/id?popreceipt=x&visibilitytimeout=1"},
+           {"DELETE", "/sally/my-queue/messages/id?popreceipt=x"}}) {
+    const http::Reply reply = Ask(method, path, {}, kMessage);
+    EXPECT_GE(reply.status, 401) << method << " " << path;
+    EXPECT_LE(reply.status, 403) << method << " " << path;
+    EXPECT_NE(Header(reply, "x-ms-error-code"), "(none)") << method << " " << path;
+  }
+  EXPECT_EQ(queues_->Stats({"sally", "my-queue"})->total_in, 0);
+  // A SAS for one queue opens no other, and one that was changed opens none.
+  const Fields service = auth::testing::ServiceSas();
+  EXPECT_EQ(Said(Ask("GET", With(service, "/sally/other-queue/messages"))),
+            "403 AuthenticationFailed");
+  Fields wider = service;
+  auth::testing::SetField(&wider, "se", "2031-11-12T00:00:00Z");
+  EXPECT_EQ(Said(Ask("GET", With(wider, "/sally/my-queue/messages"))), "403 AuthenticationFailed");
+}
+
+TEST_F(GatewayTest, KnowsNoOtherAccounts) {
+  EXPECT_EQ(Said(Ask("GET", "/harry?comp=list")), "404 ResourceNotFound");
+}
+
+TEST_F(GatewayTest, ReadsThePoliciesOfTheQueueThatASasNames) {
+  ASSERT_TRUE(queues_->CreateQueue({"sally", "my-queue"}, {}).ok());
+  const std::string get = With(auth::testing::PolicySas(), "/sally/my-queue/messages");
+  EXPECT_EQ(Said(Ask("GET", get)), "403 AuthenticationFailed");
+  ASSERT_TRUE(operations::StoreAcl({"sally", "my-queue"},
+                                   {{"readers", "2011-11-10", "2011-11-12", "rp"}}, stores_)
+                  .ok());
+  EXPECT_EQ(Ask("GET", get).status, 200);
+  EXPECT_EQ(Said(Ask("POST", get, {}, kMessage)), "403 AuthorizationPermissionMismatch");
+}
+
+TEST_F(GatewayTest, HasTheSameHeadersInEveryReply) {
+  const http::Headers headers = {{"x-ms-client-request-id", "mine"},
+                                 {"x-ms-version", "2020-02-10"}};
+  for (const http::Reply& reply :
+       {Ask("GET", With(auth::testing::AccountSas(), "/sally?comp=list"), headers),
+        Ask("GET", "/sally?comp=list", headers), Ask("GET", "/", headers),
+        Ask("OPTIONS", "/sally", headers)}) {
+    EXPECT_EQ(Header(reply, "x-ms-request-id").size(), 36u);
+    EXPECT_EQ(Header(reply, "x-ms-client-request-id"), "mine");
+    EXPECT_NE(Header(reply, "x-ms-version"), "(none)");
+    EXPECT_EQ(Header(reply, "date"), "Fri, 11 Nov 2011 00:00:00 GMT");
+  }
+}
+
+TEST_F(GatewayTest, TakesTheVersionOfTheHeaderThenOfTheSas) {
+  const std::string list = With(auth::testing::AccountSas(), "/sally?comp=list");
+  EXPECT_EQ(Header(Ask("GET", list), "x-ms-version"), "2025-05-05");
+  EXPECT_EQ(Header(Ask("GET", list, {{"x-ms-version", "2018-03-28"}}), "x-ms-version"),
+            "2018-03-28");
+  const http::Reply unknown = Ask("GET", list, {{"x-ms-version", "2018-03-29"}});
+  EXPECT_EQ(Said(unknown), "400 InvalidHeaderValue");
+  EXPECT_THAT(unknown.body, HasSubstr("<HeaderValue>2018-03-29</HeaderValue>"));
+}
+
+TEST_F(GatewayTest, AnswersABrowserBeforeItAuthenticates) {
+  const http::Headers asked = {{"Origin", "http://page"}, {"Access-Control-Request-Method", "GET"}};
+  EXPECT_EQ(Said(Ask("OPTIONS", "/sally/my-queue/messages", asked)), "403 CorsPreflightFailure");
+  EXPECT_EQ(
+      Ask("PUT", With(auth::testing::AccountSas(), "/sally?restype=service&comp=properties"), {},
+          "<StorageServiceProperties><Cors><CorsRule>"
+          "<AllowedOrigins>http://page</AllowedOrigins><AllowedMethods>GET</AllowedMethods>"
+          "<MaxAgeInSeconds>5</MaxAgeInSeconds></CorsRule></Cors></StorageServiceProperties>")
+          .status,
+      202);
+  EXPECT_EQ(
+      Header(Ask("OPTIONS", "/sally/my-queue/messages", asked), "Access-Control-Allow-Origin"),
+      "http://page");
+  EXPECT_EQ(Header(Ask("GET", With(auth::testing::AccountSas(), "/sally?comp=list"),
+                       {{"Origin", "http://page"}}),
+                   "Access-Control-Allow-Origin"),
+            "http://page");
+}
+
+TEST_F(GatewayTest, SaysWhyAnHttpRequestIsNone) {
+  EXPECT_EQ(Said(gateway_->Refuse(400)), "400 InvalidInput");
+  EXPECT_EQ(Said(gateway_->Refuse(413)), "413 RequestBodyTooLarge");
+  EXPECT_EQ(Said(gateway_->Refuse(431)), "431 RequestHeadersTooLarge");
+  EXPECT_EQ(Said(gateway_->Refuse(501)), "501 NotImplemented");
+  EXPECT_EQ(Said(gateway_->Refuse(503)), "503 ServerBusy");
+}
+
+TEST_F(GatewayTest, CountsRequestsByOperationAndCode) {
+  const Fields account = auth::testing::AccountSas();
+  EXPECT_EQ(Ask("PUT", With(account, "/sally/my-queue")).status, 201);
+  EXPECT_EQ(Ask("GET", With(account, "/sally/other/messages")).status, 404);
+  EXPECT_EQ(Ask("GET", "/sally/my-queue/messages").status, 403);
+  gateway_->Refuse(431);
+  const std::string page = registry_.Scrape();
+  for (const char* line :
+       {"muster_gateway_requests_total{operation=\"create_queue\",code=\"201\"} 1",
+        "muster_gateway_requests_total{operation=\"get_messages\",code=\"QueueNotFound\"} 1",
+        "muster_gateway_requests_total{operation=\"none\",code=\"RequestHeadersTooLarge\"} 1",
+        "muster_gateway_request_duration_seconds_count{operation=\"get_messages\"} 2",
+        "muster_gateway_auth_failures_total{code=\"AuthenticationFailed\"} 1"}) {
+    EXPECT_THAT(page, HasSubstr(line)) << page;
+  }
+}
+
+TEST_F(GatewayTest, CountsWhatIsBeyondATarget) {
+  throttle::RequestThrottle strict({.per_queue = 1}, &clock_);
+  const Gateway gateway(&authenticator_, &strict, stores_, &registry_);
+  gateway_ = std::make_unique<Gateway>(gateway);
+  const Fields account = auth::testing::AccountSas();
+  EXPECT_EQ(Ask("PUT", With(account, "/sally/my-queue")).status, 201);
+  EXPECT_EQ(Ask("PUT", With(account, "/sally/my-queue")).status, 503);
+  EXPECT_THAT(registry_.Scrape(),
+              HasSubstr("muster_gateway_throttled_total{queue=\"sally/my-queue\"} 1"));
+}
+
+}  // namespace
+}  // namespace muster::queue_gateway

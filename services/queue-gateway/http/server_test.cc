@@ -1,0 +1,411 @@
+#include "services/queue-gateway/http/server.h"
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/mutex.h"
+#include "tests/fakes/telemetry/peer.h"
+
+namespace muster::queue_gateway::http {
+namespace {
+
+using telemetry::Peer;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// More than the kernel holds for a peer.
+constexpr size_t kLargeBytes = size_t{64} << 20;
+constexpr char kEnd[] = "\r\n\r\n";
+
+// Replies with what it got; "/wait" waits for Release first.
+class HttpServerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Server> Start(ServerOptions options = {}) {
+    options.address = "127.0.0.1:0";
+    auto started = Server::Start(
+        options, [this](const Request& request) { return Handle(request); },
+        [](int status) {
+          return Reply{status, {{"x-refused", "yes"}}, "refused"};
+        });
+    EXPECT_TRUE(started.ok()) << started.status();
+    return *std::move(started);
+  }
+
+  Reply Handle(const Request& request) {
+    ++handled_;
+    if (request.target == "/wait") {
+      base::MutexLock lock(&mu_);
+      ++waiting_;
+      changed_.NotifyAll();
+      while (!released_) changed_.Wait(&mu_);
+    }
+    if (request.target == "/large") return {200, {}, std::string(kLargeBytes, 'x')};
+    if (request.target == "/none") return {204, {{"x-a", "1"}}, ""};
+    Reply reply{200, {{"Content-Type", "text/plain"}}, ""};
+    reply.body = absl::StrCat(request.method, " ", request.target, " [", request.body, "]");
+    if (const auto echo = HeaderOf(request.headers, "x-echo")) {
+      reply.headers.emplace_back("x-echo", *echo);
+    }
+    return reply;
+  }
+
+  void AwaitWaiting(int count) {
+    base::MutexLock lock(&mu_);
+    while (waiting_ < count) changed_.Wait(&mu_);
+  }
+  void Release() {
+    base::MutexLock lock(&mu_);
+    released_ = true;
+    changed_.NotifyAll();
+  }
+
+  std::atomic<int> handled_ = 0;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  int waiting_ ABSL_GUARDED_BY(mu_) = 0;
+  bool released_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+std::string Get(absl::string_view target, absl::string_view headers = "") {
+  return absl::StrCat("GET ", target, " HTTP/1.1\r\nHost: here\r\n", headers, "\r\n");
+}
+std::string LastGet(absl::string_view target, absl::string_view headers = "") {
+  return Get(target, absl::StrCat(headers, "Connection: close\r\n"));
+}
+std::string Put(absl::string_view headers, absl::string_view body) {
+  return absl::StrCat("PUT /q HTTP/1.1\r\nHost: here\r\nConnection: close\r\n", headers, "\r\n",
+                      body);
+}
+
+TEST_F(HttpServerTest, HandsOverARequestAndSendsTheReply) {
+  const auto server = Start();
+  EXPECT_THAT(Peer(server->address()).Ask(Put("X-Echo:  a b \r\nContent-Length: 5\r\n", "hello")),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("\r\nx-echo: a b\r\n"),
+                    HasSubstr("\r\nContent-Length: 14\r\n"), EndsWith("\r\n\r\nPUT /q [hello]")));
+}
+
+TEST_F(HttpServerTest, KeepsAConnectionForFurtherRequests) {
+  const auto server = Start();
+  Peer peer(server->address());
+  peer.Send(Get("/1"));
+  EXPECT_THAT(peer.ReadUntil("[]"), EndsWith("GET /1 []"));
+  peer.Send(Get("/2"));
+  EXPECT_THAT(peer.ReadUntil("[]"), EndsWith("GET /2 []"));
+  EXPECT_EQ(server->connections(), 1);
+}
+
+TEST_F(HttpServerTest, AnswersInOrderWhatAPeerSendsAhead) {
+  const auto server = Start();
+  const std::string replies =
+      Peer(server->address()).Ask(absl::StrCat(Get("/1"), Get("/2"), LastGet("/3")));
+  EXPECT_LT(replies.find("GET /1 []"), replies.find("GET /2 []"));
+  EXPECT_LT(replies.find("GET /2 []"), replies.find("GET /3 []"));
+  EXPECT_THAT(replies, EndsWith("GET /3 []"));
+}
+
+TEST_F(HttpServerTest, ClosesTheConnectionOfAnOldPeer) {
+  const auto server = Start();
+  EXPECT_THAT(Peer(server->address()).Ask("GET / HTTP/1.0\r\n\r\n"), EndsWith("GET / []"));
+}
+
+TEST_F(HttpServerTest, JoinsTheChunksOfABody) {
+  const auto server = Start();
+  EXPECT_THAT(Peer(server->address())
+                  .Ask(Put("Transfer-Encoding: chunked\r\n",
+                           "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\n")),
+              EndsWith("PUT /q [abcde]"));
+}
+
+TEST_F(HttpServerTest, AsksForABodyThatIsHeldBack) {
+  const auto server = Start();
+  Peer peer(server->address());
+  peer.Send(Put("Expect: 100-continue\r\nContent-Length: 2\r\n", ""));
+  EXPECT_THAT(peer.ReadUntil(kEnd), StartsWith("HTTP/1.1 100 Continue\r\n"));
+  EXPECT_THAT(peer.Ask("hi"), EndsWith("PUT /q [hi]"));
+}
+
+TEST_F(HttpServerTest, SendsNoBodyForHeadAndForNoContent) {
+  const auto server = Start();
+  EXPECT_THAT(
+      Peer(server->address()).Ask("HEAD /q HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"),
+      AllOf(HasSubstr("\r\nContent-Length: 10\r\n"), EndsWith(kEnd)));
+  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/none")),
+              AllOf(StartsWith("HTTP/1.1 204 "), Not(HasSubstr("Content-Length")), EndsWith(kEnd)));
+}
+
+TEST_F(HttpServerTest, RefusesWhatIsNoProperRequest) {
+  const auto server = Start();
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"nonsense\r\n\r\n", "400"},
+      {"GET / HTTP/1.1\r\n\r\n", "400"},                        // no Host
+      {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"},  // two of them
+      {Get("/", "Broken\r\n"), "400"},
+      {Get("/", "Content-Length: -1\r\n"), "400"},
+      {Get("/", "Content-Length: 1x\r\n"), "400"},
+      {Get("/", "Content-Length: 1\r\nContent-Length: 2\r\n"), "400"},
+      {Get("/", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"), "400"},
+      {Get("/", "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"), "400"},
+      {Get("/", "Transfer-Encoding: gzip, chunked\r\n"), "501"},
+      {Get(absl::string_view("/a\0b", 4)), "400"},
+      {Get("/", absl::string_view("X: a\0b\r\n", 8)), "400"},
+      {Put("Transfer-Encoding: chunked\r\n", "zz\r\n"), "400"},
+  };
+  for (const auto& [request, status] : cases) {
+    EXPECT_THAT(Peer(server->address()).Ask(request),
+                AllOf(StartsWith("HTTP/1.1 " + status + " "), HasSubstr("x-refused: yes\r\n"),
+                      HasSubstr("Connection: close\r\n")))
+        << request;
+  }
+  EXPECT_EQ(handled_, 0);
+}
+
+TEST_F(HttpServerTest, BoundsTheHeaders) {
+  ServerOptions options;
+  options.max_header_bytes = 1024;
+  const auto server = Start(options);
+  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/", "X: " + std::string(512, 'x') + "\r\n")),
+              StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/", "X: " + std::string(1024, 'x') + "\r\n")),
+              StartsWith("HTTP/1.1 431 "));
+}
+
+TEST_F(HttpServerTest, BoundsTheBodyHoweverItIsSent) {
+  ServerOptions options;
+  options.max_body_bytes = 8;
+  const auto server = Start(options);
+  EXPECT_THAT(Peer(server->address()).Ask(Put("Content-Length: 8\r\n", "12345678")),
+              EndsWith("[12345678]"));
+  EXPECT_THAT(Peer(server->address()).Ask(Put("Content-Length: 9\r\n", "123456789")),
+              StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(Peer(server->address())
+                  .Ask(Put("Transfer-Encoding: chunked\r\n", "9\r\n123456789\r\n0\r\n\r\n")),
+              StartsWith("HTTP/1.1 413 "));
+}
+
+// A peer that is still sending a body of megabytes must see why it was refused.
+TEST_F(HttpServerTest, LetsAPeerSeeTheRefusalOfWhatItIsStillSending) {
+  ServerOptions options;
+  options.max_body_bytes = 8;
+  const auto server = Start(options);
+  Peer peer(server->address());
+  peer.Send(Put("Content-Length: 1000000\r\n", ""));
+  peer.Send(std::string(1'000'000, 'x'));
+  EXPECT_THAT(peer.ReadToEnd(), StartsWith("HTTP/1.1 413 "));
+}
+
+TEST_F(HttpServerTest, BoundsAllBodiesTogether) {
+  ServerOptions options;
+  options.max_body_bytes = 8;
+  options.max_all_bodies_bytes = 10;
+  const auto server = Start(options);
+  Peer first(server->address());
+  first.Send("POST /wait HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 8\r\n\r\n");
+  first.Send("12345678");
+  AwaitWaiting(1);
+  EXPECT_THAT(Peer(server->address()).Ask(Put("Content-Length: 3\r\n", "123")),
+              StartsWith("HTTP/1.1 503 "));
+  Release();
+  EXPECT_THAT(first.ReadToEnd(), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(Peer(server->address()).Ask(Put("Content-Length: 3\r\n", "123")),
+              StartsWith("HTTP/1.1 200 "));
+}
+
+// Keeps the exchange of each request, and notes which peers have gone.
+class AsyncHttpServerTest : public ::testing::Test {
+ protected:
+  AsyncHttpServerTest() {
+    ServerOptions options;
+    options.address = "127.0.0.1:0";
+    options.workers = 1;
+    server_ = *Server::Start(
+        options,
+        [this](const Request& request, std::shared_ptr<Exchange> exchange) {
+          exchange->WatchPeer([this, target = request.target] {
+            base::MutexLock lock(&mu_);
+            kept_.erase(target);
+            gone_.push_back(target);
+            changed_.NotifyAll();
+          });
+          base::MutexLock lock(&mu_);
+          kept_[request.target] = std::move(exchange);
+          changed_.NotifyAll();
+        },
+        [](int status) {
+          return Reply{status, {}, ""};
+        });
+  }
+  ~AsyncHttpServerTest() override {
+    kept_.clear();
+    server_.reset();
+  }
+
+  std::shared_ptr<Exchange> Take(const std::string& target) {
+    base::MutexLock lock(&mu_);
+    while (!kept_.contains(target)) changed_.Wait(&mu_);
+    auto exchange = std::move(kept_[target]);
+    kept_.erase(target);
+    return exchange;
+  }
+  void AwaitKept(size_t count) {
+    base::MutexLock lock(&mu_);
+    while (kept_.size() < count) changed_.Wait(&mu_);
+  }
+  std::vector<std::string> AwaitGone(size_t count) {
+    base::MutexLock lock(&mu_);
+    while (gone_.size() < count) changed_.Wait(&mu_);
+    return gone_;
+  }
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::map<std::string, std::shared_ptr<Exchange>> kept_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::string> gone_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(AsyncHttpServerTest, AnswersLongAfterTheHandlerHasReturned) {
+  Peer first(server_->address()), second(server_->address());
+  first.Send(Get("/1"));
+  const auto exchange = Take("/1");
+  // The only worker is free for others.
+  second.Send(LastGet("/2"));
+  Take("/2")->Answer({200, {}, "two"});
+  EXPECT_THAT(second.ReadToEnd(), EndsWith("two"));
+  exchange->Answer({200, {}, "one"});
+  EXPECT_THAT(first.ReadUntil("one"), EndsWith("one"));
+  // The connection goes on, and is watched anew.
+  first.Send(LastGet("/3"));
+  Take("/3")->Answer({200, {}, "three"});
+  EXPECT_THAT(first.ReadToEnd(), EndsWith("three"));
+}
+
+TEST_F(AsyncHttpServerTest, TellsWhenAPeerHangsUpAlsoBehindWhatItSentAhead) {
+  {
+    Peer silent(server_->address()), ahead(server_->address());
+    silent.Send(Get("/silent"));
+    ahead.Send(Get("/ahead"));
+    AwaitKept(2);
+    ahead.Send("GET /more");
+  }
+  EXPECT_THAT(AwaitGone(2), testing::UnorderedElementsAre("/silent", "/ahead"));
+}
+
+TEST_F(AsyncHttpServerTest, AnswersWhatWasSentAheadAfterwards) {
+  Peer peer(server_->address());
+  peer.Send(Get("/1"));
+  AwaitKept(1);
+  peer.Send(LastGet("/2"));
+  Take("/1")->Answer({200, {}, "one"});
+  Take("/2")->Answer({200, {}, "two"});
+  EXPECT_THAT(peer.ReadToEnd(), AllOf(HasSubstr("one"), EndsWith("two")));
+}
+
+TEST_F(HttpServerTest, RefusesConnectionsBeyondTheirLimit) {
+  ServerOptions options;
+  options.max_connections = 1;
+  const auto server = Start(options);
+  Peer first(server->address());
+  first.Send(Get("/1"));
+  EXPECT_THAT(first.ReadUntil("[]"), EndsWith("GET /1 []"));
+  EXPECT_EQ(Peer(server->address()).ReadToEnd(), "");
+  EXPECT_THAT(first.Ask(LastGet("/2")), EndsWith("GET /2 []"));
+}
+
+TEST_F(HttpServerTest, CutsOffPeersThatSendSlowlyOrNothing) {
+  ServerOptions options;
+  options.idle_timeout = absl::Milliseconds(50);
+  options.request_timeout = absl::Milliseconds(50);
+  const auto server = Start(options);
+  EXPECT_EQ(Peer(server->address()).ReadToEnd(), "");
+  EXPECT_EQ(Peer(server->address()).Ask("GET / HTTP"), "");
+  EXPECT_EQ(Peer(server->address()).Ask(Put("Content-Length: 9\r\n", "1234")), "");
+  EXPECT_EQ(handled_, 0);
+}
+
+TEST_F(HttpServerTest, CutsOffAPeerThatDoesNotReadItsReply) {
+  ServerOptions options;
+  options.reply_timeout = absl::Milliseconds(50);
+  const auto server = Start(options);
+  Peer peer(server->address());
+  peer.Send(LastGet("/large"));
+  while (handled_ == 0 || server->connections() > 0) std::this_thread::yield();
+  EXPECT_LT(peer.ReadToEnd().size(), kLargeBytes);
+}
+
+TEST_F(HttpServerTest, RunsAsManyRequestsAtATimeAsItHasWorkers) {
+  ServerOptions options;
+  options.workers = 8;
+  const auto server = Start(options);
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 8; ++i) {
+    peers.push_back(std::make_unique<Peer>(server->address()));
+    peers.back()->Send(LastGet("/wait"));
+  }
+  AwaitWaiting(8);
+  Release();
+  for (const auto& peer : peers) EXPECT_THAT(peer->ReadToEnd(), EndsWith("GET /wait []"));
+}
+
+TEST_F(HttpServerTest, KeepsManyIdleConnectionsOnItsFewThreads) {
+  const auto server = Start();
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 400; ++i) {
+    peers.push_back(std::make_unique<Peer>(server->address()));
+    peers.back()->Send(Get("/1"));
+  }
+  for (const auto& peer : peers) EXPECT_THAT(peer->ReadUntil("[]"), EndsWith("GET /1 []"));
+  EXPECT_EQ(server->connections(), 400);
+  for (const auto& peer : peers) peer->Send(LastGet("/2"));
+  for (const auto& peer : peers) EXPECT_THAT(peer->ReadToEnd(), EndsWith("GET /2 []"));
+}
+
+TEST_F(HttpServerTest, AnswersWhatIsUnderWayWhenItDrains) {
+  const auto server = Start();
+  Peer idle(server->address());
+  idle.Send(Get("/1"));
+  EXPECT_THAT(idle.ReadUntil("[]"), EndsWith("GET /1 []"));
+  Peer busy(server->address());
+  busy.Send(Get("/wait"));
+  AwaitWaiting(1);
+  std::thread drain([&] { server->Drain(absl::Minutes(1)); });
+  EXPECT_EQ(idle.ReadToEnd(), "");
+  Release();
+  EXPECT_THAT(busy.ReadToEnd(), AllOf(HasSubstr("Connection: close\r\n"), EndsWith("/wait []")));
+  drain.join();
+  EXPECT_EQ(server->connections(), 0);
+}
+
+TEST_F(HttpServerTest, CutsOffWhatIsLeftAfterTheGrace) {
+  const auto server = Start();
+  Peer half(server->address());
+  half.Send("GET / HTTP/1.1\r\n");
+  Peer other(server->address());
+  other.Send(LastGet("/"));
+  EXPECT_THAT(other.ReadToEnd(), EndsWith("GET / []"));
+  server->Drain(absl::ZeroDuration());
+  EXPECT_EQ(half.ReadToEnd(), "");
+}
+
+TEST_F(HttpServerTest, SaysWhyItCannotStart) {
+  const auto server = Start();
+  ServerOptions options;
+  options.address = server->address();
+  const auto second = Server::Start(
+      options, [](const Request&) { return Reply(); }, [](int) { return Reply(); });
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(second.status().message(), HasSubstr(server->address()));
+}
+
+}  // namespace
+}  // namespace muster::queue_gateway::http

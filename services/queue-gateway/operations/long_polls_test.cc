@@ -1,0 +1,224 @@
+// Gets that wait: which of them gets a message, when, and what frees them.
+#include "services/queue-gateway/operations/long_polls.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/os/temp_dir.h"
+#include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "services/queue-gateway/operations/waking_store.h"
+#include "tests/fakes/base/fake_clock.h"
+
+namespace muster::queue_gateway::operations {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class LongPollsTest : public ::testing::Test {
+ protected:
+  LongPollsTest() {
+    queue::rocksdb::Options options;
+    options.clock = &clock_;
+    queues_ = *queue::rocksdb::RocksDbQueueStore::Open(folder_.path(), options);
+    EXPECT_TRUE(queues_->CreateQueue(queue_, {}).ok());
+    Start(kMaxWaiters);
+  }
+
+  void Start(int max_waiters) {
+    polls_ = std::make_unique<LongPolls>(queues_.get(), &clock_, max_waiters);
+    store_ = std::make_unique<WakingStore>(queues_.get(), polls_.get());
+  }
+
+  // `name` notes in answers_ what it got: "a,b", "" or "NOT_FOUND".
+  LongPolls::Ticket Wait(const std::string& name, absl::Duration patience = absl::Minutes(10)) {
+    return polls_->Wait(
+        queue_, patience,
+        [this] {
+          return store_->Receive(queue_, {1, absl::Seconds(30)});
+        },
+        [this, name](const absl::StatusOr<std::vector<queue::Message>>& messages) {
+          std::string got;
+          if (!messages.ok()) got = absl::StatusCodeToString(messages.status().code());
+          for (size_t i = 0; messages.ok() && i < messages->size(); ++i) {
+            absl::StrAppend(&got, i == 0 ? "" : ",", (*messages)[i].body);
+          }
+          base::MutexLock lock(&mu_);
+          answers_[name] = got;
+          changed_.NotifyAll();
+        });
+  }
+
+  queue::PutResult Put(const std::string& body, absl::Duration delay = absl::ZeroDuration()) {
+    queue::NewMessage message;
+    message.body = body;
+    message.delay = delay;
+    return store_->Put(queue_, {message})->front();
+  }
+
+  std::string AnswerTo(const std::string& name) {
+    base::MutexLock lock(&mu_);
+    while (!answers_.contains(name)) changed_.Wait(&mu_);
+    return answers_[name];
+  }
+  size_t answers() {
+    base::MutexLock lock(&mu_);
+    return answers_.size();
+  }
+
+  const queue::QueueId queue_{"acct", "queue"};
+  const os::TempDir folder_;
+  base::FakeClock clock_;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::map<std::string, std::string> answers_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<queue::rocksdb::RocksDbQueueStore> queues_;
+  std::unique_ptr<WakingStore> store_;
+  std::unique_ptr<LongPolls> polls_;  // last: its rounds use the others
+};
+
+TEST_F(LongPollsTest, AnswersWhenAMessageIsPut) {
+  Wait("first");
+  Put("a");
+  EXPECT_EQ(AnswerTo("first"), "a");
+  EXPECT_EQ(polls_->waiters(), 0);
+}
+
+TEST_F(LongPollsTest, AnswersWhatCameBeforeTheWait) {
+  Put("a");
+  Wait("first");
+  EXPECT_EQ(AnswerTo("first"), "a");
+}
+
+TEST_F(LongPollsTest, GivesOneMessageToExactlyOneOfAThousand) {
+  for (int i = 0; i < 1000; ++i) Wait(absl::StrCat(i));
+  Put("a");
+  EXPECT_EQ(AnswerTo("0"), "a");  // who came first
+  EXPECT_EQ(polls_->waiters(), 999);
+  polls_->Drain();
+  EXPECT_EQ(answers(), 1000u);
+  EXPECT_EQ(AnswerTo("999"), "");
+}
+
+TEST_F(LongPollsTest, ServesAllInTheOrderInWhichTheyCame) {
+  for (int i = 0; i < 20; ++i) Wait(absl::StrCat(i));
+  for (int i = 0; i < 20; ++i) Put(absl::StrCat("m", i));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(AnswerTo(absl::StrCat(i)), absl::StrCat("m", i));
+}
+
+TEST_F(LongPollsTest, AnswersWhenADelayOrALeaseIsOver) {
+  Put("late", absl::Seconds(5));
+  Wait("first");
+  clock_.AwaitSleepers(1);
+  while (clock_.NextDeadline() > clock_.Monotonic() + absl::Seconds(5)) std::this_thread::yield();
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(AnswerTo("first"), "late");
+  Wait("second");
+  while (clock_.NextDeadline() > clock_.Monotonic() + absl::Seconds(30)) std::this_thread::yield();
+  clock_.Advance(absl::Seconds(30));
+  EXPECT_EQ(AnswerTo("second"), "late");
+}
+
+TEST_F(LongPollsTest, AnswersWhenAMessageIsGivenBack) {
+  Put("a");
+  Wait("first");
+  EXPECT_EQ(AnswerTo("first"), "a");
+  Put("b");
+  const queue::Message held = store_->Receive(queue_, {1, absl::Seconds(30)})->front();
+  Wait("second");
+  ASSERT_TRUE(store_->Update(queue_, {{held.receipt, absl::ZeroDuration(), {}}})->front().ok());
+  EXPECT_EQ(AnswerTo("second"), "b");
+}
+
+TEST_F(LongPollsTest, AnswersNothingWhenTheTimeIsUp) {
+  Wait("first", absl::Seconds(20));
+  clock_.AwaitSleepers(1);
+  clock_.Advance(absl::Seconds(20));
+  EXPECT_EQ(AnswerTo("first"), "");
+  EXPECT_EQ(polls_->waiters(), 0);
+}
+
+TEST_F(LongPollsTest, AnswersThatTheQueueIsGone) {
+  Wait("first");
+  ASSERT_TRUE(store_->DeleteQueue(queue_).ok());
+  EXPECT_EQ(AnswerTo("first"), "NOT_FOUND");
+}
+
+TEST_F(LongPollsTest, ForgetsAClientThatHungUp) {
+  const LongPolls::Ticket gone = Wait("gone");
+  Wait("second");
+  polls_->Abandon(gone);
+  Put("a");
+  EXPECT_EQ(AnswerTo("second"), "a");
+  EXPECT_EQ(polls_->waiters(), 0);
+  EXPECT_EQ(answers(), 1u);
+  polls_->Abandon(gone);
+}
+
+TEST_F(LongPollsTest, GivesBackWhatItFoundForAClientThatHungUpMeanwhile) {
+  LongPolls::Ticket ticket = 0;
+  base::Mutex mu;
+  base::CondVar changed;
+  bool is_known = false, has_hung_up = false;
+  ticket = polls_->Wait(
+      queue_, absl::Minutes(10),
+      [&] {
+        // The client hangs up while the round is at work for it.
+        base::MutexLock lock(&mu);
+        while (!is_known) changed.Wait(&mu);
+        polls_->Abandon(ticket);
+        polls_->Abandon(ticket);
+        EXPECT_EQ(polls_->waiters(), 0) << "it is still served";
+        has_hung_up = true;
+        changed.NotifyAll();
+        return queues_->Receive(queue_, {1, absl::Hours(1)});
+      },
+      [](const absl::StatusOr<std::vector<queue::Message>>&) { ADD_FAILURE() << "it has gone"; });
+  Put("a");
+  {
+    base::MutexLock lock(&mu);
+    is_known = true;
+    changed.NotifyAll();
+    while (!has_hung_up) changed.Wait(&mu);
+  }
+  Wait("second");
+  EXPECT_EQ(AnswerTo("second"), "a");
+}
+
+TEST_F(LongPollsTest, AnswersAtOnceWhereTooManyWait) {
+  Start(2);
+  Wait("1");
+  Wait("2");
+  EXPECT_EQ(Wait("3"), 0u);
+  EXPECT_EQ(AnswerTo("3"), "");
+  EXPECT_EQ(polls_->waiters(), 2);
+}
+
+TEST_F(LongPollsTest, AnswersAllWhenItDrains) {
+  Wait("first");
+  polls_->Drain();
+  EXPECT_EQ(AnswerTo("first"), "");
+  EXPECT_EQ(Wait("second"), 0u);
+  EXPECT_EQ(AnswerTo("second"), "");
+}
+
+TEST_F(LongPollsTest, WakesTheQueueThatAMessageIsMovedTo) {
+  const queue::QueueId other{"acct", "other"};
+  ASSERT_TRUE(queues_->CreateQueue(other, {}).ok());
+  const auto put = *store_->Put(other, std::vector<queue::NewMessage>(1));
+  Wait("first");
+  queue::MoveRequest request;
+  request.receipt = put[0].receipt;
+  request.cause = queue::Cause();
+  ASSERT_TRUE(store_->Move(other, queue_, {request})->front().ok());
+  EXPECT_EQ(AnswerTo("first"), "");
+  EXPECT_EQ(queues_->Stats(queue_)->in_flight, 1);
+}
+
+}  // namespace
+}  // namespace muster::queue_gateway::operations

@@ -1,0 +1,123 @@
+#include "services/queue-gateway/options.h"
+
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "muster/base/status.h"
+#include "muster/rpc/address.h"
+#include "services/host/host_options.h"
+
+namespace muster::queue_gateway {
+namespace {
+
+absl::StatusOr<bool> IsOnLoopback(const Options& options) {
+  MUSTER_ASSIGN_OR_RETURN(const rpc::Address address, rpc::ParseAddress(options.listen));
+  return address.IsLoopback();
+}
+
+absl::StatusOr<auth::Accounts> NamedAccounts(const Options& options) {
+  auth::Accounts all;
+  for (const std::string& text : options.accounts) {
+    MUSTER_ASSIGN_OR_RETURN(const auth::Accounts some, auth::ParseAccountList(text));
+    for (const auto& [name, account] : some) {
+      if (!all.emplace(name, account).second) {
+        return absl::InvalidArgumentError(absl::StrCat("account '", name, "' is named twice"));
+      }
+    }
+  }
+  return all;
+}
+
+CLI::Option* Add(CLI::App* app, const std::string& name, std::string* value,
+                 const std::string& help) {
+  return app->add_option(name, *value, help)->envname(host::EnvironmentName(name));
+}
+
+void AddTarget(CLI::App* app, const std::string& name, double* target, const std::string& help) {
+  app->add_option(name, *target, help)
+      ->envname(host::EnvironmentName(name))
+      ->check(CLI::Range(0.0, throttle::kMaxTarget))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddOptions(CLI::App* app, Options* options) {
+  Add(app, "--listen", &options->listen, "HOST:PORT to listen on; port 0: one that is free")
+      ->capture_default_str();
+  Add(app, "--data-dir", &options->data_dir,
+      "Where queues and their messages are kept, unless --nats names a server")
+      ->capture_default_str();
+  host::AddNatsOptions(app, &options->host);
+  CLI::Option* const certificate =
+      Add(app, "--cert", &options->certificate, "Serve HTTPS with this certificate (PEM)");
+  CLI::Option* const key =
+      Add(app, "--key", &options->key, "The private key of the certificate (PEM)");
+  certificate->needs(key);
+  key->needs(certificate);
+  // The environment's list is separated by semicolons, which ParseAccountList knows.
+  app->add_option("--account", options->accounts,
+                  "NAME:KEY or NAME:KEY:KEY2, with keys in base64; may be given more than once. "
+                  "Without any, on loopback: devstoreaccount1 with its published key")
+      ->envname("MUSTER_ACCOUNTS");
+  Add(app, "--account-file", &options->account_file,
+      "A file with one account in each line, read again when it changes");
+  Add(app, "--oauth", &options->oauth, "Accept bearer tokens over HTTPS: basic")
+      ->check(CLI::IsMember({"basic"}))
+      ->needs(certificate);
+  Add(app, "--oauth-jwks", &options->jwks_file,
+      "The key set (JWKS) that signs tokens; without it, signatures are not checked");
+  AddTarget(app, "--queue-requests", &options->targets.per_queue,
+            "Requests a second to one queue; what is beyond gets 503 ServerBusy. 0: no target");
+  AddTarget(app, "--account-requests", &options->targets.per_account,
+            "The same for all requests of an account");
+  host::AddDuration(app, "--drain-grace", &options->drain_grace, absl::ZeroDuration(),
+                    host::kMaxDrainGrace, "How long running requests may take after SIGTERM");
+  Add(app, "--health", &options->health,
+      "HOST:PORT of a listener for probes, at /healthz and /readyz; without it, there is none");
+  Add(app, "--admin", &options->admin,
+      "HOST:PORT of a gRPC listener for `muster queue --server`; without it, there is none. The "
+      "options --tls-… to --allow-any-client are about it alone");
+  host::AddServerSecurity(app, &options->host);
+  host::AddMetricsOptions(app, &options->host);
+  host::AddLogOptions(app, &options->log_level, &options->log_format);
+}
+
+absl::StatusOr<std::unique_ptr<auth::AccountSource>> OpenAccounts(const Options& options,
+                                                                  const base::Clock* clock) {
+  MUSTER_ASSIGN_OR_RETURN(auth::Accounts named, NamedAccounts(options));
+  if (!options.account_file.empty()) {
+    return auth::AccountFile::Open(options.account_file, named, clock);
+  }
+  if (named.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(const bool is_on_loopback, IsOnLoopback(options));
+    if (!is_on_loopback) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("other machines can reach ", options.listen,
+                       ", and everybody knows the key of the development account: name an account "
+                       "with --account, MUSTER_ACCOUNTS or --account-file"));
+    }
+    named.emplace(auth::DevelopmentAccount().name, auth::DevelopmentAccount());
+  }
+  return std::make_unique<auth::FixedAccounts>(named);
+}
+
+absl::StatusOr<std::unique_ptr<auth::BearerVerifier>> OpenBearer(const Options& options,
+                                                                 const base::Clock* clock) {
+  if (options.oauth.empty()) return nullptr;
+  if (options.certificate.empty()) {
+    return absl::InvalidArgumentError("--oauth needs HTTPS: --cert and --key");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const bool is_on_loopback, IsOnLoopback(options));
+  if (!is_on_loopback && options.jwks_file.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("other machines can reach ", options.listen,
+                     ", and without --oauth-jwks anyone can make a token"));
+  }
+  auth::BearerOptions bearer;
+  bearer.jwks_file = options.jwks_file;
+  return auth::BearerVerifier::Open(std::move(bearer), clock);
+}
+
+}  // namespace muster::queue_gateway

@@ -1,0 +1,75 @@
+#include "services/queue-gateway/options.h"
+
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/clock.h"
+
+namespace muster::queue_gateway {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kKey[] = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+Options Parsed(const std::string& arguments) {
+  Options options;
+  CLI::App app;
+  AddOptions(&app, &options);
+  app.parse(arguments);
+  return options;
+}
+
+TEST(OptionsTest, TakesAccountsFromTheCommandLine) {
+  const Options options =
+      Parsed("--account one:" + std::string(kKey) + " --account two:" + kKey + ";three:" + kKey);
+  const auto accounts = OpenAccounts(options, base::RealClock());
+  ASSERT_TRUE(accounts.ok()) << accounts.status();
+  for (const char* name : {"one", "two", "three"}) EXPECT_NE((*accounts)->Find(name), nullptr);
+  EXPECT_EQ((*accounts)->Find("devstoreaccount1"), nullptr);
+}
+
+TEST(OptionsTest, RefusesAnAccountTwiceAndOneWithoutAKey) {
+  const std::string one = "--account one:" + std::string(kKey);
+  EXPECT_THAT(OpenAccounts(Parsed(one + " " + one), base::RealClock()).status().message(),
+              HasSubstr("twice"));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(OpenAccounts(Parsed("--account one"), base::RealClock()).status()));
+}
+
+// Everybody knows the key of the development account.
+TEST(OptionsTest, HasTheDevelopmentAccountOnLoopbackOnly) {
+  EXPECT_NE((*OpenAccounts(Options(), base::RealClock()))->Find("devstoreaccount1"), nullptr);
+  EXPECT_THAT(OpenAccounts(Parsed("--listen 0.0.0.0:1"), base::RealClock()).status().message(),
+              HasSubstr("--account"));
+}
+
+TEST(OptionsTest, HasNoTargetsUnlessTheyAreNamed) {
+  EXPECT_EQ(Options().targets.per_queue, 0);
+  EXPECT_EQ(Options().targets.per_account, 0);
+  const Options options = Parsed("--queue-requests 500 --account-requests 20000");
+  EXPECT_EQ(options.targets.per_queue, 500);
+  EXPECT_EQ(options.targets.per_account, 20'000);
+  EXPECT_THROW(Parsed("--queue-requests -1"), CLI::ParseError);
+  EXPECT_THROW(Parsed("--queue-requests 1e7"), CLI::ParseError);
+}
+
+TEST(OptionsTest, AcceptsTokensOverHttpsOnly) {
+  EXPECT_THROW(Parsed("--oauth basic"), CLI::ParseError);
+  EXPECT_THROW(Parsed("--oauth full --cert c --key k"), CLI::ParseError);
+  EXPECT_EQ(*OpenBearer(Options(), base::RealClock()), nullptr);
+  EXPECT_NE(*OpenBearer(Parsed("--oauth basic --cert c --key k"), base::RealClock()), nullptr);
+}
+
+TEST(OptionsTest, AsksForAKeySetWhereOthersCanMakeTokens) {
+  EXPECT_THAT(
+      OpenBearer(Parsed("--oauth basic --cert c --key k --listen 0.0.0.0:1"), base::RealClock())
+          .status()
+          .message(),
+      HasSubstr("--oauth-jwks"));
+}
+
+}  // namespace
+}  // namespace muster::queue_gateway

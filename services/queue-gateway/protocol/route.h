@@ -1,0 +1,38 @@
+// Route: what a request is about, and what it asks for.
+//
+//   path style   http://HOST:PORT/ACCOUNT/QUEUE/messages/ID
+//   host style   http://ACCOUNT.queue.HOST:PORT/QUEUE/messages/ID   HOST is no IP address
+//
+// Either ACCOUNT may end in "-secondary".
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "services/queue-gateway/auth/request.h"
+#include "services/queue-gateway/protocol/error.h"
+#include "services/queue-gateway/protocol/target.h"
+
+namespace muster::queue_gateway::protocol {
+
+struct Resource {
+  std::string account;        // without "-secondary"
+  bool is_secondary = false;  // it was named with "-secondary"
+  bool is_host_style = false;
+  std::string queue;  // "" for the account; not checked yet
+  bool is_messages = false;
+  std::string message_id;  // "" for the queue or all its messages
+};
+
+// `host` is the header's value, with or without a port. InvalidUri: the path is of no resource.
+OrError<Resource> FindResource(absl::string_view host, const Target& target);
+
+// What `method` does to the resource. UnsupportedHttpVerb, or InvalidQueryParameterValue for an
+// unknown comp or restype.
+OrError<auth::Operation> FindOperation(absl::string_view method, const Resource& resource,
+                                       const Target& target);
+
+// Whether the operation changes nothing, so that it is allowed at the secondary location.
+bool IsReadOnly(auth::Operation operation);
+
+}  // namespace muster::queue_gateway::protocol

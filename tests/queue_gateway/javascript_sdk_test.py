@@ -1,0 +1,32 @@
+"""Starts a gateway for javascript_sdk_test.mjs. MUSTER_AZURE_NODE_MODULES is a folder that
+has the SDK."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import gateway
+
+
+def main():
+    if not os.environ.get("MUSTER_AZURE_NODE_MODULES") or not shutil.which("node"):
+        print("skipped: there is no SDK, or no node", file=sys.stderr)
+        return gateway.SKIPPED
+    script = pathlib.Path(__file__).with_suffix(".mjs")
+    with tempfile.TemporaryDirectory(prefix="muster-gateway-") as folder:
+        service = gateway.Service(folder)
+        try:
+            running = service.start_gateway()
+            return subprocess.run(
+                ["node", str(script)], timeout=gateway.TIMEOUT_SECONDS,
+                env={**os.environ, "CONNECTION": running.connection_string(),
+                     "UPDATES_TEXTS": "" if gateway.ON_NATS else "yes"}).returncode
+        finally:
+            service.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
