@@ -1,0 +1,67 @@
+package muster
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+func newMember(t *testing.T, server string) *EventProcessor {
+	t.Helper()
+	made, err := NewEventProcessor(server, "homes", "store", EventProcessorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = made.Close() })
+	return made
+}
+
+func expectClosed(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, ErrClosed) {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestClosingAProcessorEndsItsRunAndTheContextOfItsHandlers(t *testing.T) {
+	fake, _ := startFake(t)
+	member := newMember(t, fake.reports.address)
+	var told []error
+	begun := make(chan struct{})
+	handled := make(chan error, 1)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- member.Run(t.Context(), EventHandlers{
+			OnEvent: func(ctx context.Context, _ *PartitionContext, _ Event) error {
+				close(begun)
+				<-ctx.Done()
+				handled <- ctx.Err()
+				return nil
+			},
+			OnError: func(trouble ProcessorError) { told = append(told, trouble) },
+		})
+	}()
+	<-begun
+	if err := member.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expectClosed(t, <-ended)
+	if err := <-handled; err == nil || len(told) != 0 {
+		t.Errorf("the handler's context: %v; told: %v", err, told)
+	}
+	expectClosed(t, member.Run(t.Context(), EventHandlers{}))
+}
+
+func TestClosingAProcessorEndsARunThatWaitsForALostServer(t *testing.T) {
+	member := newMember(t, "127.0.0.1:1")
+	lost := make(chan struct{}, 100)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- member.Run(t.Context(), EventHandlers{OnError: func(ProcessorError) { lost <- struct{}{} }})
+	}()
+	<-lost
+	if err := member.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expectClosed(t, <-ended)
+}
