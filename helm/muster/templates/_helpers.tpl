@@ -1,0 +1,220 @@
+{{/* Names, labels and what several templates ask of the values. */}}
+
+{{- define "muster.name" -}}
+{{- default .Chart.Name .Values.nameOverride | replace "." "-" | trunc 30 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* 30 characters at most: with a component and a pool's name behind, 63 are the limit. */}}
+{{- define "muster.fullname" -}}
+{{- $name := include "muster.name" . -}}
+{{- $full := default (ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name)) .Values.fullnameOverride -}}
+{{- $full | replace "." "-" | trunc 30 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* (dict "root" $ "component" "initiator" ["pool" NAME]) */}}
+{{- define "muster.componentName" -}}
+{{- include "muster.fullname" .root }}-{{ .component }}{{ with .pool }}-{{ . }}{{ end -}}
+{{- end -}}
+
+{{- define "muster.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "muster.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- with .component }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- with .pool }}
+muster.io/pool: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "muster.labels" -}}
+{{ include "muster.selectorLabels" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: muster
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* The DNS name of a service of the release: (dict "root" $ "service" NAME) */}}
+{{- define "muster.host" -}}
+{{ .service }}.{{ .root.Release.Namespace }}.svc.{{ .root.Values.clusterDomain }}
+{{- end -}}
+
+{{/* (dict "root" $ "image" COMPONENT'S IMAGE): what it leaves empty, the chart's image says. */}}
+{{- define "muster.image" -}}
+{{- $base := .root.Values.image -}}
+{{- $own := default dict .image -}}
+{{- $repository := default $base.repository $own.repository -}}
+{{- if or $own.digest (and $base.digest (not $own.repository) (not $own.tag)) -}}
+{{ $repository }}@{{ default $base.digest $own.digest }}
+{{- else -}}
+{{ $repository }}:{{ default (default .root.Chart.AppVersion $base.tag) $own.tag }}
+{{- end -}}
+{{- end -}}
+
+{{/* (dict "root" $ "component" NAME "conf" VALUES) */}}
+{{- define "muster.serviceAccountName" -}}
+{{- if .conf.serviceAccount.create -}}
+{{ default (include "muster.componentName" .) .conf.serviceAccount.name }}
+{{- else -}}
+{{ default "default" .conf.serviceAccount.name }}
+{{- end -}}
+{{- end -}}
+
+{{/* A pool's values over those that all pools have, as JSON: (dict "root" $ "pool" NAME) */}}
+{{- define "muster.poolConf" -}}
+{{- $own := default dict (get .root.Values.pools .pool) -}}
+{{- mergeOverwrite (deepCopy .root.Values.processor) (deepCopy $own) | toJson -}}
+{{- end -}}
+
+{{/* Whether the agent, the HPA or KEDA sizes a pool: (dict "root" $ "conf" POOL) → "yes" or nothing */}}
+{{- define "muster.isScaled" -}}
+{{- if and (ne .root.Values.scaler.mode "none") .conf.scale.enabled -}}yes{{- end -}}
+{{- end -}}
+
+{{/* Whether an autoscaler asks the agent for the number of replicas → "yes" or nothing */}}
+{{- define "muster.kedaAsksAgent" -}}
+{{- if and (eq .Values.scaler.mode "keda") (not .Values.scaler.keda.prometheus) -}}yes{{- end -}}
+{{- end -}}
+{{- define "muster.hpaAsksAgent" -}}
+{{- $hpa := .Values.scaler.hpa -}}
+{{- if and (eq .Values.scaler.mode "hpa") (not $hpa.metrics) (kindIs "invalid" $hpa.targetCPUUtilization) -}}yes{{- end -}}
+{{- end -}}
+
+{{/* Whether there is a scaling agent → "yes" or nothing */}}
+{{- define "muster.hasAgent" -}}
+{{- if or (eq .Values.scaler.mode "agent") (include "muster.kedaAsksAgent" .) (include "muster.hpaAsksAgent" .) -}}yes{{- end -}}
+{{- end -}}
+
+{{/* An HPA that does what it is told: the agent has weighed already what a start and an idle replica
+cost. (dict "max" N) */}}
+{{- define "muster.directBehavior" -}}
+scaleUp:
+  stabilizationWindowSeconds: 0
+  policies: [{type: Pods, value: {{ max 1 (int .max) }}, periodSeconds: 15}]
+scaleDown:
+  stabilizationWindowSeconds: 0
+  policies: [{type: Percent, value: 100, periodSeconds: 15}]
+{{- end -}}
+
+{{/* The queues that size a pool, as JSON; those of its jobs, unless it names some. */}}
+{{- define "muster.poolQueues" -}}
+{{- $queues := .conf.scale.queues -}}
+{{- if not $queues -}}
+{{- $queues = list -}}
+{{- range .conf.jobs }}{{ $queues = append $queues (printf "%s-in" (splitList "=" . | first)) }}{{ end -}}
+{{- end -}}
+{{- if not $queues -}}
+{{- fail (printf "pools.%s: scaler.mode %s sizes a pool by its queues, so it needs jobs or scale.queues (or scale.enabled: false)" .pool .root.Values.scaler.mode) -}}
+{{- end -}}
+{{- $queues | toJson -}}
+{{- end -}}
+
+{{/* Whether some pool works for the job of `helm test`. */}}
+{{- define "muster.testHasPool" -}}
+{{- $root := . -}}
+{{- range $pool, $_ := .Values.pools -}}
+{{- $conf := include "muster.poolConf" (dict "root" $root "pool" $pool) | fromJson -}}
+{{- if not $conf.jobs -}}yes{{- end -}}
+{{- range $conf.jobs }}{{ if eq (splitList "=" . | first) $root.Values.tests.job }}yes{{ end }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "muster.natsSecret" -}}
+{{ default (printf "%s-nats" (include "muster.fullname" .)) .Values.nats.existingSecret }}
+{{- end -}}
+
+{{/* Copies of all that is stored on NATS. */}}
+{{- define "muster.streamReplicas" -}}
+{{- if kindIs "invalid" .Values.nats.streamReplicas -}}
+{{ ternary .Values.nats.replicas 1 .Values.nats.enabled }}
+{{- else -}}
+{{ .Values.nats.streamReplicas }}
+{{- end -}}
+{{- end -}}
+
+{{/* HOST:PORT of each NATS server of the chart, as JSON. */}}
+{{- define "muster.natsServers" -}}
+{{- $service := include "muster.componentName" (dict "root" . "component" "nats") -}}
+{{- $servers := list -}}
+{{- range $i := until (int .Values.nats.replicas) -}}
+{{- $servers = append $servers (printf "%s-%d.%s" $service $i (include "muster.host" (dict "root" $ "service" $service))) -}}
+{{- end -}}
+{{- $servers | toJson -}}
+{{- end -}}
+
+{{/* The secrets with tls.crt, tls.key and ca.crt. */}}
+{{- define "muster.tlsSecret" -}}
+{{ default (printf "%s-services-tls" (include "muster.fullname" .)) .Values.tls.existingSecret }}
+{{- end -}}
+{{- define "muster.natsTlsSecret" -}}
+{{ default (printf "%s-nats-tls" (include "muster.fullname" .)) .Values.tls.existingNatsSecret }}
+{{- end -}}
+{{- define "muster.clientTlsSecret" -}}
+{{ default (printf "%s-client-tls" (include "muster.fullname" .)) .Values.tls.existingClientSecret }}
+{{- end -}}
+
+{{/* How every container of the chart is held. */}}
+{{- define "muster.containerSecurity" -}}
+allowPrivilegeEscalation: false
+capabilities: {drop: [ALL]}
+privileged: false
+readOnlyRootFilesystem: true
+{{- end -}}
+{{- define "muster.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{/* What contradicts itself, beyond what the schema can say. */}}
+{{- define "muster.check" -}}
+{{- $values := .Values -}}
+{{- if and (not $values.nats.enabled) (not $values.nats.url) (not $values.nats.existingSecret) -}}
+{{- fail "nats.enabled is false: nats.url or nats.existingSecret must name a NATS server" -}}
+{{- end -}}
+{{- if and $values.nats.enabled $values.nats.url -}}
+{{- fail "nats.url names a NATS server of your own: set nats.enabled to false, too" -}}
+{{- end -}}
+{{- if contains "@" $values.nats.url -}}
+{{- fail "nats.url has a password, which everyone who reads the values would see: put the URL into nats.existingSecret, key url" -}}
+{{- end -}}
+{{- if and $values.tls.enabled (not $values.tls.certManager.enabled) -}}
+{{- if not $values.tls.existingSecret -}}
+{{- fail "tls.enabled needs tls.existingSecret, or tls.certManager.enabled with an issuerRef" -}}
+{{- end -}}
+{{- if and $values.nats.enabled (not $values.tls.existingNatsSecret) -}}
+{{- fail "tls.existingSecret is for the services: tls.existingNatsSecret must hold the NATS servers' certificate" -}}
+{{- end -}}
+{{- if and $values.tests.enabled (not $values.tls.existingClientSecret) -}}
+{{- fail "tls.existingClientSecret must hold the certificate of the pod of helm test (or tests.enabled: false)" -}}
+{{- end -}}
+{{- if and (include "muster.kedaAsksAgent" .) (not $values.scaler.keda.authentication) (not $values.tls.existingClientSecret) -}}
+{{- fail "tls.existingClientSecret must hold the certificate that KEDA shows the agent (or scaler.keda.authentication: a TriggerAuthentication of your own)" -}}
+{{- end -}}
+{{- end -}}
+{{- if and $values.tls.certManager.enabled (not $values.tls.enabled) -}}
+{{- fail "tls.certManager.enabled needs tls.enabled" -}}
+{{- end -}}
+{{- if and $values.tls.certManager.enabled (not $values.tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.issuerRef.name must name an issuer" -}}
+{{- end -}}
+{{- if and $values.queueGateway.enabled (not $values.queueGateway.accounts.existingSecret) -}}
+{{- fail "queueGateway.enabled needs queueGateway.accounts.existingSecret: everybody knows the key of the development account" -}}
+{{- end -}}
+{{- if and $values.policy.enabled (not $values.tls.enabled) -}}
+{{- fail "policy.enabled needs tls.enabled: without certificates no caller can prove who it is" -}}
+{{- end -}}
+{{- if and (or $values.metrics.serviceMonitor.enabled $values.metrics.prometheusRule.enabled) (not $values.metrics.enabled) -}}
+{{- fail "metrics.serviceMonitor and metrics.prometheusRule need metrics.enabled" -}}
+{{- end -}}
+{{- if and (eq $values.scaler.mode "keda") $values.scaler.keda.prometheus (not $values.metrics.enabled) -}}
+{{- fail "scaler.keda.prometheus needs metrics.enabled: KEDA reads the queues' backlog from Prometheus" -}}
+{{- end -}}
+{{- if and (include "muster.hpaAsksAgent" .) (not $values.metrics.enabled) -}}
+{{- fail "scaler.mode hpa needs metrics.enabled: the HPA reads the agent's number from Prometheus (or scaler.hpa.targetCPUUtilization)" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,792 @@
+#!/usr/bin/env python3
+"""The manifests of the chart, as `helm template` renders them for many values.
+
+The programs that MUSTER_INITIATOR_PROGRAM, MUSTER_CONTROLLER_PROGRAM, MUSTER_PROCESSOR_PROGRAM and
+MUSTER_SCALING_AGENT_PROGRAM name tell which options there are.
+"""
+
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import yaml
+
+import chart
+from chart import CHART, NAMESPACE, PRODUCTION, ChartTest
+
+EXISTING_TLS = ("tls.enabled=true", "tls.existingSecret=services", "tls.existingNatsSecret=nats-tls",
+                "tls.existingClientSecret=client")
+# Each names what a cluster might be given.
+MATRIX = {
+    "defaults": {},
+    "production": {"files": [PRODUCTION]},
+    "an existing NATS": {"values": ("nats.enabled=false", "nats.url=nats://n:4222")},
+    "an existing NATS with a password": {"values": (
+        "nats.enabled=false", "nats.existingSecret=n", "nats.credentialsKey=creds", "nats.caKey=ca")},
+    "existing certificates": {"values": EXISTING_TLS},
+    "the agent": {"values": ("scaler.mode=agent", "pools.default.jobs={retail,helm-test=4}")},
+    "an HPA": {"values": ("scaler.mode=hpa", "pools.default.jobs={retail}", "metrics.enabled=true")},
+    "an HPA by CPU": {"values": ("scaler.mode=hpa", "pools.default.jobs={retail}",
+                                 "scaler.hpa.targetCPUUtilization=70")},
+    "KEDA": {"values": ("scaler.mode=keda", "pools.default.jobs={retail}")},
+    "KEDA with certificates": {"values": (*EXISTING_TLS, "scaler.mode=keda", "tests.enabled=false",
+                                          "pools.default.jobs={retail}")},
+    "KEDA by the backlog": {"values": (
+        "scaler.mode=keda", "pools.default.jobs={retail}", "metrics.enabled=true",
+        "scaler.keda.prometheus=http://prometheus:9090")},
+    "two pools, one of them fixed": {"values": (
+        "scaler.mode=agent", "pools.default.jobs={retail}", "pools.urgent.scale.enabled=false",
+        "pools.urgent.replicas=3", "pools.urgent.jobs={urgent}")},
+    "no volumes": {"values": ("nats.persistence.enabled=false", "initiator.persistence.enabled=false",
+                              "controller.persistence.enabled=false")},
+    "no network policies and no test": {"values": ("networkPolicy.enabled=false",
+                                                   "tests.enabled=false")},
+    "everything of a component": {"values": (
+        "initiator.nodeSelector.disk=fast", "initiator.tolerations[0].operator=Exists",
+        "initiator.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+        ".topologyKey=kubernetes.io/hostname",
+        "initiator.topologySpreadConstraints[0].maxSkew=1",
+        "initiator.topologySpreadConstraints[0].topologyKey=zone",
+        "initiator.topologySpreadConstraints[0].whenUnsatisfiable=ScheduleAnyway",
+        "initiator.priorityClassName=high", "initiator.podLabels.team=a",
+        "initiator.podAnnotations.note=b", "initiator.extraEnv[0].name=TZ",
+        "initiator.extraEnv[0].value=UTC", "initiator.extraArgs={--trace-sample=1}",
+        "initiator.pdb.enabled=true", "imagePullSecrets[0].name=pull",
+        "initiator.maxQueueItems=500000", "initiator.maxQueueBytes=64MiB",
+        "otel.endpoint=http://collector:4317", "pools.default.handlerPrograms={/srv/handlers}",
+        "controller.ownershipLease=30s", "processor.standby=black-friday")},
+}
+GATEWAY = ("queueGateway.enabled=true", "queueGateway.accounts.existingSecret=shops")
+MATRIX["a queue gateway"] = {"values": GATEWAY}
+MATRIX["a queue gateway with all that it may have"] = {"values": (
+    *GATEWAY, *EXISTING_TLS, "policy.enabled=true", "metrics.enabled=true",
+    "queueGateway.https.existingSecret=clients", "queueGateway.admin.enabled=true",
+    "queueGateway.queueRequests=500", "queueGateway.accountRequests=1000000",
+    "queueGateway.pdb.enabled=true", "queueGateway.service.type=LoadBalancer",
+    "queueGateway.extraEnv[0].name=TZ", "queueGateway.extraEnv[0].value=UTC",
+    "networkPolicy.queueClients[0].ipBlock.cidr=10.0.0.0/8")}
+GRACE_SLACK_SECONDS = 15
+
+
+@functools.lru_cache(maxsize=None)
+def rendered(name):
+    done = chart.template(*MATRIX[name].get("values", ()), files=MATRIX[name].get("files", ()))
+    if done.returncode != 0:
+        raise AssertionError(f"{name}: {done.stderr}")
+    return chart.Manifests(done.stdout)
+
+
+def each_rendered():
+    for name in MATRIX:
+        yield name, rendered(name)
+
+
+class MatrixTest(ChartTest):
+    """What holds for every set of values in MATRIX."""
+
+    def each(self):
+        for name, manifests in each_rendered():
+            with self.subTest(name):
+                yield manifests
+
+    def test_no_two_manifests_have_one_name_and_each_has_the_labels_of_the_release(self):
+        for manifests in self.each():
+            names = [(one["kind"], one["metadata"]["name"]) for one in manifests.all]
+            self.assertEqual(len(names), len(set(names)))
+            for one in manifests.all:
+                self.assertEqual(one["metadata"]["labels"]["app.kubernetes.io/instance"], "muster")
+                self.assertLessEqual(len(one["metadata"]["name"]), 63)
+
+    def test_a_selector_finds_the_pods_of_its_workload_and_of_no_other(self):
+        for manifests in self.each():
+            labels = {one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"]
+                      for one in manifests.workloads()}
+            for one in manifests.workloads():
+                wanted = one["spec"]["selector"]["matchLabels"].items()
+                found = [name for name, those in labels.items() if wanted <= those.items()]
+                self.assertEqual(found, [one["metadata"]["name"]])
+
+    def test_services_and_disruption_budgets_select_pods_that_are_there(self):
+        for manifests in self.each():
+            labels = [one["spec"]["template"]["metadata"]["labels"].items()
+                      for one in manifests.workloads()]
+            selectors = [one["spec"]["selector"] for one in manifests.of("Service").values()]
+            selectors += [one["spec"]["selector"]["matchLabels"]
+                          for one in manifests.of("PodDisruptionBudget").values()]
+            for selector in selectors:
+                self.assertTrue(any(selector.items() <= those for those in labels), selector)
+
+    def test_a_stateful_set_names_a_headless_service(self):
+        for manifests in self.each():
+            for one in manifests.of("StatefulSet").values():
+                service = manifests.get("Service", one["spec"]["serviceName"])
+                self.assertEqual(service["spec"]["clusterIP"], "None")
+                self.assertTrue(service["spec"]["publishNotReadyAddresses"])
+
+    def test_every_container_is_hardened(self):
+        for manifests in self.each():
+            for name, pod in manifests.pods():
+                self.assertLessEqual(
+                    {"runAsNonRoot": True, "runAsUser": 10001, "runAsGroup": 10001, "fsGroup": 10001,
+                     "seccompProfile": {"type": "RuntimeDefault"}}.items(),
+                    pod["securityContext"].items(), name)
+                self.assertNotIn("initContainers", pod)
+                for container in pod["containers"]:
+                    self.assertEqual(
+                        container["securityContext"],
+                        {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+                         "privileged": False, "readOnlyRootFilesystem": True}, name)
+                    self.assertIn("requests", container["resources"])
+                self.assertFalse(pod["enableServiceLinks"], name)
+
+    def test_only_the_scaling_agent_gets_a_token(self):
+        for manifests in self.each():
+            for name, pod in manifests.pods():
+                self.assertIs(pod["automountServiceAccountToken"], name.endswith("-scaling-agent"))
+            for account in manifests.of("ServiceAccount").values():
+                self.assertFalse(account["automountServiceAccountToken"])
+
+    def test_each_component_has_an_account_of_its_own(self):
+        for manifests in self.each():
+            accounts = {}
+            for one in manifests.workloads():
+                component = one["metadata"]["labels"]["app.kubernetes.io/component"]
+                accounts[component] = one["spec"]["template"]["spec"]["serviceAccountName"]
+            self.assertEqual(len(set(accounts.values())), len(accounts))
+            self.assertEqual(set(accounts.values()), set(manifests.of("ServiceAccount")))
+
+    def test_a_pod_may_take_longer_than_the_grace_of_its_service(self):
+        for manifests in self.each():
+            for name, pod in manifests.pods():
+                for container in pod["containers"]:
+                    for argument in container.get("args", []):
+                        if argument.startswith("--drain-grace="):
+                            grace = int(argument.partition("=")[2].rstrip("s"))
+                            self.assertEqual(pod["terminationGracePeriodSeconds"],
+                                             grace + GRACE_SLACK_SECONDS, name)
+
+    def test_a_mount_has_a_volume_and_what_is_written_is_a_volume(self):
+        for manifests in self.each():
+            for one in manifests.workloads():
+                pod = one["spec"]["template"]["spec"]
+                volumes = {volume["name"] for volume in pod["volumes"]}
+                volumes |= {claim["metadata"]["name"]
+                            for claim in one["spec"].get("volumeClaimTemplates", [])}
+                for container in pod["containers"]:
+                    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+                    self.assertEqual(len(mounts), len(container["volumeMounts"]))
+                    self.assertLessEqual({mount["name"] for mount in mounts.values()}, volumes)
+                    self.assertIn("/tmp", mounts)
+
+    def test_config_maps_and_accounts_that_pods_name_are_rendered(self):
+        for manifests in self.each():
+            for _, pod in manifests.pods():
+                for volume in pod["volumes"]:
+                    if "configMap" in volume:
+                        self.assertIn(volume["configMap"]["name"], manifests.of("ConfigMap"))
+
+    def test_liveness_never_asks_whether_nats_is_there(self):
+        for manifests in self.each():
+            for one in manifests.workloads():
+                container = one["spec"]["template"]["spec"]["containers"][0]
+                if container["name"] == "nats":
+                    continue
+                if container["name"] == "queue-gateway":
+                    self.assertEqual(container["livenessProbe"]["httpGet"],
+                                     {"path": "/healthz", "port": "health"})
+                else:
+                    self.assertEqual(container["livenessProbe"]["tcpSocket"], {"port": "grpc"})
+                self.assertNotIn("startupProbe", container)
+
+    def test_no_argument_and_no_plain_variable_holds_a_secret(self):
+        for manifests in self.each():
+            secrets = {text for one in manifests.of("Secret").values()
+                       for text in one["stringData"].values()}
+            for one in manifests.all:
+                if one["kind"] == "Secret":
+                    continue
+                text = json.dumps(one)
+                for secret in secrets:
+                    self.assertNotIn(secret, text)
+                self.assertNotRegex(text, r"(nats|tls)://[^/\"@]*@")
+
+    def test_every_policy_ends_where_the_ports_of_the_components_do(self):
+        ports = {"initiator": 7700, "processor": 7701, "controller": 7702, "scaling-agent": 7703,
+                 "queue-gateway": 10001}
+        for manifests in self.each():
+            policies = manifests.of("NetworkPolicy")
+            for component, port in ports.items():
+                policy = policies.get(f"muster-{component}")
+                if policy is not None:
+                    self.assertEqual(policy["spec"]["ingress"][0]["ports"],
+                                     [{"protocol": "TCP", "port": port}])
+
+
+class OptionsTest(ChartTest):
+    """What the services are told is what they know."""
+
+    PROGRAMS = {component: os.environ.get(f"MUSTER_{variable}_PROGRAM")
+                for component, variable in (("initiator", "INITIATOR"), ("controller", "CONTROLLER"),
+                                            ("processor", "PROCESSOR"),
+                                            ("scaling-agent", "SCALING_AGENT"),
+                                            ("queue-gateway", "QUEUE_GATEWAY"))}
+
+    @functools.lru_cache(maxsize=None)
+    def known_to(self, component):
+        program = self.PROGRAMS[component]
+        if not program:
+            self.skipTest(f"no variable names muster-{component}")
+        shown = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+        return set(re.findall(r"--[a-z][a-z-]+", shown))
+
+    def test_every_option_and_every_variable_is_in_the_help(self):
+        for name, manifests in each_rendered():
+            for one in manifests.workloads():
+                component = one["metadata"]["labels"]["app.kubernetes.io/component"]
+                if component == "nats":
+                    continue
+                container = one["spec"]["template"]["spec"]["containers"][0]
+                told = {argument.partition("=")[0] for argument in container["args"]}
+                told |= {"--" + env["name"][len("MUSTER_"):].lower().replace("_", "-")
+                         for env in container["env"] if env["name"].startswith("MUSTER_")}
+                known = self.known_to(component)
+                with self.subTest(name, component=component):
+                    self.assertLessEqual(told, known)
+
+    def test_an_option_is_given_once_but_for_lists(self):
+        lists = {"--job", "--handler-programs", "--handler-env"}
+        for name, manifests in each_rendered():
+            for _, pod in manifests.pods():
+                told = [argument.partition("=")[0] for argument in pod["containers"][0].get("args", [])]
+                repeated = {option for option in told if told.count(option) > 1} - lists
+                self.assertEqual(repeated, set(), name)
+
+    def test_a_pool_parks_for_a_release_and_the_lease_of_the_report_is_set(self):
+        manifests = self.render("controller.ownershipLease=30s", "pools.sale.standby=black-friday")
+        arguments = {name: manifests.container(kind, f"muster-{name}")["args"] for kind, name in (
+            ("StatefulSet", "controller"), ("Deployment", "processor-sale"),
+            ("Deployment", "processor-default"))}
+        self.assertIn("--ownership-lease=30s", arguments["controller"])
+        self.assertIn("--standby=black-friday", arguments["processor-sale"])
+        self.assertNotIn("--standby", " ".join(arguments["processor-default"]))
+        self.assertIn("standby", self.refusal("pools.sale.standby=black friday"))
+        self.assertIn("ownershipLease", self.refusal("controller.ownershipLease=soon"))
+
+    def test_initiators_advertise_a_name_that_stays(self):
+        [advertised] = [argument for argument in
+                        self.render().container("StatefulSet", "muster-initiator")["args"]
+                        if argument.startswith("--advertise=")]
+        self.assertEqual(advertised, "--advertise=$(POD_NAME).muster-initiator.mesh.svc."
+                                     "cluster.local:7700")
+
+    def test_with_tls_a_processor_advertises_a_name_of_its_address(self):
+        container = self.render(*EXISTING_TLS).container("Deployment", "muster-processor-default")
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "muster-processor"
+            program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+            program.chmod(0o755)
+            for address, name in (("10.0.12.7", "10-0-12-7"), ("fd00::7:1", "fd00--7-1")):
+                said = subprocess.run(
+                    [*container["command"], *container["args"]], capture_output=True, text=True,
+                    check=True, env={"PATH": f"{folder}:{os.environ['PATH']}", "POD_IP": address})
+                self.assertEqual(said.stdout.splitlines(),
+                                 [f"--advertise={name}.mesh.pod.cluster.local:7701",
+                                  *container["args"]])
+
+    def test_plaintext_is_allowed_only_without_tls(self):
+        for name, manifests in each_rendered():
+            for _, pod in manifests.pods():
+                container = pod["containers"][0]
+                if container["name"] in ("nats", "burst", "ready"):
+                    continue
+                has_tls = "MUSTER_TLS_CERT" in {env["name"] for env in container["env"]}
+                self.assertNotEqual("--allow-plaintext" in container["args"], has_tls, name)
+                self.assertNotIn("--allow-any-client", container["args"])
+
+
+class ScalingTest(ChartTest):
+    AGENT = ("scaler.mode=agent", "pools.default.jobs={retail,helm-test=4}")
+
+    def replicas(self, *values, pool="default"):
+        return self.render(*values).get("Deployment", f"muster-processor-{pool}")["spec"].get("replicas")
+
+    def test_a_pool_has_replicas_only_where_nothing_scales_it(self):
+        self.assertEqual(self.replicas(), 2)
+        for name in ("production", "the agent", "an HPA", "an HPA by CPU", "KEDA",
+                     "KEDA by the backlog"):
+            self.assertNotIn("replicas", rendered(name).get(
+                "Deployment", "muster-processor-default")["spec"], name)
+        fixed = rendered("two pools, one of them fixed")
+        self.assertEqual(fixed.get("Deployment", "muster-processor-urgent")["spec"]["replicas"], 3)
+        self.assertNotIn("replicas", fixed.get("Deployment", "muster-processor-default")["spec"])
+
+    def test_there_is_one_controller_whatever_is_said(self):
+        for _, manifests in each_rendered():
+            self.assertEqual(
+                manifests.get("StatefulSet", "muster-controller")["spec"]["replicas"], 1)
+        self.assertIn("'replicas'", self.refusal("controller.replicas=2"))
+
+    def test_the_role_of_the_agent_is_what_its_actuator_calls(self):
+        for name, pools in (("the agent", ["default"]), ("production", ["default"]),
+                            ("two pools, one of them fixed", ["default"])):
+            self.assertEqual(rendered(name).get("Role", "muster-scaling-agent")["rules"], [
+                {"apiGroups": ["apps"], "resources": ["deployments/scale"],
+                 "resourceNames": [f"muster-processor-{pool}" for pool in pools],
+                 "verbs": ["get", "update"]},
+                {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch", "patch"]}])
+        for name in ("an HPA", "KEDA"):
+            self.assertEqual(rendered(name).get("Role", "muster-scaling-agent")["rules"], [
+                {"apiGroups": ["apps"], "resources": ["deployments/scale"],
+                 "resourceNames": ["muster-processor-default"], "verbs": ["get"]},
+                {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}])
+        binding = rendered("the agent").get("RoleBinding", "muster-scaling-agent")
+        self.assertEqual(binding["subjects"], [
+            {"kind": "ServiceAccount", "name": "muster-scaling-agent", "namespace": NAMESPACE}])
+
+    def test_without_the_agent_nobody_may_do_anything(self):
+        for name, manifests in each_rendered():
+            self.assertEqual(manifests.of("ClusterRole"), {})
+            if "muster-scaling-agent" not in manifests.of("StatefulSet"):
+                self.assertEqual(manifests.of("Role"), {}, name)
+
+    def rules(self, *values):
+        return self.render(*self.AGENT, *values).get(
+            "ConfigMap", "muster-scaling-agent")["data"]["rules.yaml"]
+
+    def test_the_rules_have_a_target_for_each_pool_with_the_queues_of_its_jobs(self):
+        rules = yaml.safe_load(self.rules("pools.default.scale.sla.aim=30s", "pools.default.scale.max=7"))
+        self.assertEqual(rules, {"mode": "act", "targets": {"default": {
+            "kind": "deployment", "name": "muster-processor-default",
+            "queues": ["retail-in", "helm-test-in"], "sla": {"max": "5m", "aim": "30s"},
+            "patience": 0.5, "min": 0, "max": 7}}})
+
+    def test_muster_takes_the_rules(self):
+        muster = os.environ.get("MUSTER")
+        if not muster:
+            self.skipTest("MUSTER names no muster")
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(self.rules(
+                "scaler.mode=keda",
+                "scaler.agent.rules.constraints[0].name=night", "scaler.agent.rules.constraints[0].rank=1",
+                "scaler.agent.rules.constraints[0].target=default",
+                "scaler.agent.rules.constraints[0].range={0,5}", "scaler.agent.rules.onMetricLoss.after=5"))
+            file.flush()
+            checked = subprocess.run([muster, "scale", "rules", "check", file.name],
+                                     capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_a_pool_that_works_for_all_jobs_cannot_be_sized(self):
+        for mode in ("agent", "keda", "hpa"):
+            for prometheus in ("", "http://p"):
+                said = self.refusal(f"scaler.mode={mode}", "metrics.enabled=true",
+                                    f"scaler.keda.prometheus={prometheus}")
+                self.assertIn(f"pools.default: scaler.mode {mode} sizes a pool by its queues", said)
+
+    DIRECT = {"scaleUp": {"stabilizationWindowSeconds": 0,
+                          "policies": [{"type": "Pods", "value": 20, "periodSeconds": 15}]},
+              "scaleDown": {"stabilizationWindowSeconds": 0,
+                            "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}}
+
+    def test_keda_and_an_hpa_ask_the_agent_which_leaves_the_replicas_to_them(self):
+        for name in ("an HPA", "KEDA", "KEDA with certificates"):
+            rules = yaml.safe_load(rendered(name).get(
+                "ConfigMap", "muster-scaling-agent")["data"]["rules.yaml"])
+            self.assertEqual(rules["targets"]["default"]["actuator"], "external", name)
+            self.assertEqual(rules["mode"], "act")
+        for name in ("an HPA by CPU", "KEDA by the backlog"):
+            self.assertNotIn("muster-scaling-agent", rendered(name).of("StatefulSet"))
+        rules = yaml.safe_load(self.rules())
+        self.assertNotIn("actuator", rules["targets"]["default"])
+
+    def test_keda_is_pushed_and_takes_the_agents_number_as_it_is(self):
+        spec = rendered("KEDA").get("ScaledObject", "muster-processor-default")["spec"]
+        self.assertEqual(spec, {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment",
+                               "name": "muster-processor-default"},
+            "minReplicaCount": 0, "maxReplicaCount": 20, "pollingInterval": 15, "cooldownPeriod": 0,
+            "advanced": {"horizontalPodAutoscalerConfig": {"behavior": self.DIRECT}},
+            "triggers": [{"type": "external-push", "metadata": {
+                "scalerAddress": "muster-scaling-agent.mesh.svc.cluster.local:7703",
+                "target": "default"}}]})
+        self.assertEqual(rendered("KEDA").of("TriggerAuthentication"), {})
+        own = self.render("scaler.mode=keda", "pools.default.jobs={retail}",
+                          "scaler.keda.cooldownPeriod=30",
+                          "scaler.keda.behavior.scaleDown.stabilizationWindowSeconds=7").get(
+                              "ScaledObject", "muster-processor-default")["spec"]
+        self.assertEqual(own["cooldownPeriod"], 30)
+        self.assertEqual(own["advanced"]["horizontalPodAutoscalerConfig"]["behavior"],
+                         {"scaleDown": {"stabilizationWindowSeconds": 7}})
+
+    def test_with_tls_keda_shows_the_clients_certificate_or_one_of_its_own(self):
+        manifests = rendered("KEDA with certificates")
+        spec = manifests.get("ScaledObject", "muster-processor-default")["spec"]
+        self.assertEqual(spec["triggers"][0]["authenticationRef"], {"name": "muster-keda"})
+        self.assertEqual(
+            manifests.get("TriggerAuthentication", "muster-keda")["spec"]["secretTargetRef"],
+            [{"parameter": parameter, "name": "client", "key": key}
+             for parameter, key in (("caCert", "ca.crt"), ("tlsClientCert", "tls.crt"),
+                                    ("tlsClientKey", "tls.key"))])
+        keda = ("scaler.mode=keda", "pools.default.jobs={retail}", "tests.enabled=false")
+        self.assertIn("the certificate that KEDA shows",
+                      self.refusal(*EXISTING_TLS[:-1], *keda))
+        own = self.render(*EXISTING_TLS[:-1], *keda, "scaler.keda.authentication=of-mine")
+        self.assertEqual(own.of("TriggerAuthentication"), {})
+        self.assertEqual(own.get("ScaledObject", "muster-processor-default")["spec"]["triggers"][0][
+            "authenticationRef"], {"name": "of-mine"})
+
+    def test_keda_may_call_the_agents_and_they_each_other(self):
+        for name, namespaces in (("KEDA", ["keda"]), ("an HPA", [])):
+            policy = rendered(name).get("NetworkPolicy", "muster-scaling-agent")["spec"]
+            callers = policy["ingress"][0]["from"]
+            self.assertEqual(
+                [caller["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+                 for caller in callers if "namespaceSelector" in caller], namespaces)
+            self.assertIn("scaling-agent",
+                          callers[0]["podSelector"]["matchExpressions"][0]["values"])
+            self.assertIn([{"protocol": "TCP", "port": 7703}],
+                          [rule.get("ports") for rule in policy["egress"]])
+        roles = yaml.safe_load(self.render(
+            "policy.enabled=true", *MATRIX["KEDA with certificates"]["values"]).get(
+                "ConfigMap", "muster-policy")["data"]["policy.yaml"])["roles"]
+        self.assertIn({"name": "keda", "members": ["cn:muster-client"],
+                       "methods": ["externalscaler.ExternalScaler/*"]}, roles)
+
+    def test_keda_reads_a_backlog_that_somebody_serves(self):
+        jobs = "pools.default.jobs={retail}"
+        self.assertIn("needs metrics.enabled", self.refusal(
+            "scaler.mode=keda", jobs, "scaler.keda.prometheus=http://p"))
+        spec = rendered("KEDA by the backlog").get("ScaledObject", "muster-processor-default")["spec"]
+        self.assertEqual(spec["cooldownPeriod"], 60)
+        self.assertNotIn("advanced", spec)
+        [trigger] = spec["triggers"]
+        self.assertEqual(trigger["metadata"]["query"],
+                         'sum(max by (queue) (muster_queue_backlog{queue=~"retail-in",namespace="mesh"}))'
+                         ' + sum(max by (queue) (muster_queue_in_flight{queue=~"retail-in",'
+                         'namespace="mesh"}))')
+
+    def test_an_hpa_keeps_one_replica(self):
+        for name in ("an HPA", "an HPA by CPU"):
+            spec = rendered(name).get("HorizontalPodAutoscaler", "muster-processor-default")["spec"]
+            self.assertEqual((spec["minReplicas"], spec["maxReplicas"]), (1, 20))
+            self.assertEqual(spec["scaleTargetRef"]["name"], "muster-processor-default")
+
+    def test_an_hpa_reads_the_agents_number_unless_it_measures_something_itself(self):
+        def hpa(*values):
+            return self.render("scaler.mode=hpa", "pools.default.jobs={retail}", *values).get(
+                "HorizontalPodAutoscaler", "muster-processor-default")["spec"]
+
+        spec = hpa("metrics.enabled=true")
+        self.assertEqual(spec["metrics"], [{"type": "External", "external": {
+            "metric": {"name": "muster_scale_desired",
+                       "selector": {"matchLabels": {"pool": "default"}}},
+            "target": {"type": "AverageValue", "averageValue": "1"}}}])
+        self.assertEqual(spec["behavior"], self.DIRECT)
+        by_cpu = hpa("scaler.hpa.targetCPUUtilization=70")
+        self.assertEqual(by_cpu["metrics"][0]["resource"]["name"], "cpu")
+        self.assertNotIn("behavior", by_cpu)
+        self.assertEqual(hpa("scaler.hpa.metrics[0].type=Pods")["metrics"], [{"type": "Pods"}])
+        self.assertIn("needs metrics.enabled",
+                      self.refusal("scaler.mode=hpa", "pools.default.jobs={retail}"))
+
+
+class NatsTest(ChartTest):
+    def configuration(self, *values, files=()):
+        manifests = self.render(*values, files=files)
+        return manifests, manifests.get("ConfigMap", "muster-nats")["data"]["nats.conf"]
+
+    def test_services_get_the_url_with_its_password_from_the_secret(self):
+        manifests = rendered("defaults")
+        secret = manifests.get("Secret", "muster-nats")["stringData"]
+        self.assertEqual(secret["url"], f"nats://muster:{secret['password']}@"
+                                        "muster-nats-0.muster-nats.mesh.svc.cluster.local:4222")
+        self.assertRegex(secret["password"], "^m[A-Za-z0-9]{31}$")
+        container = manifests.container("StatefulSet", "muster-controller")
+        self.assertIn({"name": "MUSTER_NATS", "valueFrom": {"secretKeyRef": {
+            "name": "muster-nats", "key": "url"}}}, container["env"])
+
+    def test_what_three_servers_store_has_three_copies_and_tls(self):
+        manifests = rendered("production")
+        url = manifests.get("Secret", "muster-nats")["stringData"]["url"]
+        self.assertEqual(url.count("tls://muster:"), 3)
+        self.assertEqual(manifests.get("StatefulSet", "muster-nats")["spec"]["replicas"], 3)
+        arguments = manifests.container("StatefulSet", "muster-initiator")["args"]
+        self.assertIn("--replicas=3", arguments)
+        self.assertIn("--ack-survives=power", arguments)
+
+    def test_the_server_accepts_its_configuration(self):
+        servers = os.environ.get("MUSTER_NATS_SERVERS", "nats-server").split(":")
+        server = shutil.which(servers[-1], path=os.environ["PATH"] + ":/usr/sbin")
+        if server is None:
+            self.skipTest("there is no nats-server")
+        for values in ((), ("nats.replicas=3",), ("nats.memoryStore=64MB", "nats.fileStore=1GB")):
+            _, text = self.configuration(*values)
+            with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+                file.write(text)
+                file.flush()
+                done = subprocess.run([server, "-t", "-c", file.name], capture_output=True, text=True,
+                                      env={"POD_NAME": "muster-nats-0", "MUSTER_NATS_PASSWORD": "m1e5"})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_an_existing_server_is_the_only_one(self):
+        manifests = rendered("an existing NATS")
+        self.assertNotIn("muster-nats", manifests.of("StatefulSet"))
+        self.assertEqual(manifests.of("Secret"), {})
+        self.assertIn({"name": "MUSTER_NATS", "value": "nats://n:4222"},
+                      manifests.container("StatefulSet", "muster-initiator")["env"])
+
+    def test_values_that_contradict_each_other_are_refused(self):
+        for values, said in (
+                (("nats.enabled=false",), "nats.url or nats.existingSecret"),
+                (("nats.url=nats://n:4222",), "set nats.enabled to false"),
+                (("nats.enabled=false", "nats.url=nats://me:secret@n:4222"), "nats.existingSecret, key url"),
+                (("tls.enabled=true",), "tls.existingSecret"),
+                (("policy.enabled=true",), "policy.enabled needs tls.enabled"),
+                (("tls.enabled=true", "tls.certManager.enabled=true"), "issuerRef.name"),
+                (("metrics.serviceMonitor.enabled=true",), "need metrics.enabled")):
+            self.assertIn(said, self.refusal(*values))
+
+
+class TlsTest(ChartTest):
+    def test_readiness_asks_a_port_for_health_alone_with_tls_or_without(self):
+        for values in ("defaults", "production"):
+            for kind, name, port in (("StatefulSet", "muster-initiator", 7780),
+                                     ("StatefulSet", "muster-controller", 7782),
+                                     ("Deployment", "muster-processor-default", 7781)):
+                container = rendered(values).container(kind, name)
+                self.assertEqual(container["readinessProbe"]["grpc"], {"port": port})
+                self.assertIn(f"--health=0.0.0.0:{port}", container["args"])
+
+    def test_certificates_have_the_names_that_services_advertise(self):
+        certificates = rendered("production").of("Certificate")
+        self.assertEqual(set(certificates), {"muster-services", "muster-nats", "muster-client"})
+        names = certificates["muster-services"]["spec"]["dnsNames"]
+        for name in ("localhost", "muster.mesh.svc.cluster.local", "*.mesh.pod.cluster.local",
+                     "*.muster-initiator.mesh.svc.cluster.local",
+                     "*.muster-controller.mesh.svc.cluster.local",
+                     "*.muster-scaling-agent.mesh.svc.cluster.local",
+                     "muster-scaling-agent.mesh.svc.cluster.local"):
+            self.assertIn(name, names)
+        self.assertIn("*.muster-nats.mesh.svc.cluster.local",
+                      certificates["muster-nats"]["spec"]["dnsNames"])
+
+    def test_the_policy_gives_services_what_the_page_does(self):
+        page = (chart.ROOT / "docs/policy.md").read_text(encoding="utf-8")
+        [text] = re.findall(r"^```yaml\n(roles:\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        policy = yaml.safe_load(rendered("production").get(
+            "ConfigMap", "muster-policy")["data"]["policy.yaml"])
+        roles = {role["name"]: role for role in policy["roles"]}
+        wanted = {role["name"]: role for role in yaml.safe_load(text)["roles"]}
+        self.assertEqual(roles["services"]["methods"], wanted["services"]["methods"])
+        self.assertEqual(roles["services"]["members"], ["cn:muster-services"])
+        self.assertEqual(roles["submitters"], wanted["submitters"])
+
+    def test_production_is_safe(self):
+        manifests = rendered("production")
+        self.assertIn("muster-deny", manifests.of("NetworkPolicy"))
+        self.assertEqual(set(manifests.of("PodDisruptionBudget")),
+                         {one["metadata"]["name"] for one in manifests.workloads()})
+        for name, pod in manifests.pods():
+            self.assertIn("limits", pod["containers"][0]["resources"], name)
+            if pod["containers"][0]["name"] not in ("nats", "burst"):
+                self.assertIn("--policy=/etc/muster/policy/policy.yaml", pod["containers"][0]["args"])
+
+
+class QueueGatewayTest(ChartTest):
+    ALL = "a queue gateway with all that it may have"
+
+    def container(self, name):
+        return rendered(name).container("Deployment", "muster-queue-gateway")
+
+    def test_there_is_none_unless_it_is_asked_for_with_accounts(self):
+        for name in ("defaults", "production"):
+            for one in rendered(name).all:
+                self.assertNotIn("queue-gateway", one["metadata"]["name"])
+        self.assertIn("queueGateway.accounts.existingSecret", self.refusal("queueGateway.enabled=true"))
+
+    def test_accounts_come_from_a_file_of_a_secret(self):
+        pod = rendered("a queue gateway").get(
+            "Deployment", "muster-queue-gateway")["spec"]["template"]["spec"]
+        self.assertIn({"name": "accounts", "secret": {"secretName": "shops", "defaultMode": 0o440}},
+                      pod["volumes"])
+        [container] = pod["containers"]
+        [mount] = [mount for mount in container["volumeMounts"] if mount["name"] == "accounts"]
+        self.assertTrue(mount["readOnly"])
+        self.assertIn({"name": "MUSTER_ACCOUNT_FILE", "value": f"{mount['mountPath']}/accounts"},
+                      container["env"])
+        # The account of the mesh is no account of the gateway's clients.
+        self.assertFalse([told for told in container["args"] if told.startswith("--account=")])
+
+    def test_probes_ask_over_http(self):
+        container = self.container(self.ALL)
+        self.assertEqual(container["readinessProbe"]["httpGet"], {"path": "/readyz", "port": "health"})
+        self.assertIn({"name": "health", "containerPort": 10081}, container["ports"])
+        self.assertIn("--health=0.0.0.0:10081", container["args"])
+
+    def test_clients_get_https_by_its_own_certificate_or_that_of_the_services(self):
+        def certificate(args):
+            return [told.partition("=")[2] for told in args if told.startswith("--cert=")]
+        self.assertEqual(certificate(self.container("a queue gateway")["args"]), [])
+        self.assertEqual(certificate(self.container(self.ALL)["args"]), ["/etc/muster/https/tls.crt"])
+        services = self.render(*GATEWAY, *EXISTING_TLS).container("Deployment", "muster-queue-gateway")
+        self.assertEqual(certificate(services["args"]), ["/etc/muster/tls/tls.crt"])
+        names = self.render(*GATEWAY, files=(PRODUCTION,)).of(
+            "Certificate")["muster-services"]["spec"]["dnsNames"]
+        for name in ("muster-queue-gateway.mesh.svc.cluster.local",
+                     "muster-queue-gateway-pods.mesh.svc.cluster.local"):
+            self.assertIn(name, names)
+
+    def test_operators_have_a_port_of_their_own_if_they_want_one(self):
+        self.assertFalse([told for told in self.container("a queue gateway")["args"]
+                          if told.startswith("--admin")])
+        container = self.container(self.ALL)
+        self.assertIn("--admin=0.0.0.0:7705", container["args"])
+        self.assertIn("--policy=/etc/muster/policy/policy.yaml", container["args"])
+        services = rendered(self.ALL).of("Service")
+        self.assertEqual([port["port"] for port in services["muster-queue-gateway"]["spec"]["ports"]],
+                         [10001])
+        self.assertEqual([port["port"] for port in services["muster-queue-gateway-pods"]["spec"]["ports"]],
+                         [10081, 7705, 7794])
+
+    def test_targets_are_set(self):
+        told = self.container(self.ALL)["args"]
+        self.assertIn("--queue-requests=500", told)
+        self.assertIn("--account-requests=1000000", told)
+        self.assertIn("queueRequests", self.refusal(*GATEWAY, "queueGateway.queueRequests=-1"))
+
+    def test_only_clients_reach_it_and_it_reaches_only_nats(self):
+        policies = rendered(self.ALL).of("NetworkPolicy")
+        spec = policies["muster-queue-gateway"]["spec"]
+        self.assertEqual([[port["port"] for port in rule["ports"]] for rule in spec["ingress"]],
+                         [[10001], [10081], [7705], [7794]])
+        self.assertIn({"ipBlock": {"cidr": "10.0.0.0/8"}}, spec["ingress"][0]["from"])
+        self.assertNotIn({"ipBlock": {"cidr": "10.0.0.0/8"}}, spec["ingress"][2]["from"])
+        self.assertEqual([rule["ports"] for rule in spec["egress"]],
+                         [[{"protocol": "TCP", "port": 4222}]])
+        callers = policies["muster-nats"]["spec"]["ingress"][0]["from"][0]["podSelector"]
+        self.assertIn("queue-gateway", callers["matchExpressions"][0]["values"])
+        self.assertNotIn("queue-gateway", json.dumps(
+            rendered("defaults").get("NetworkPolicy", "muster-nats")))
+
+    def test_prometheus_finds_its_metrics(self):
+        [service] = [one for one in rendered(self.ALL).of("Service").values()
+                     if one["metadata"]["labels"].get("app.kubernetes.io/component") == "queue-gateway"
+                     and "muster.io/headless" in one["metadata"]["labels"]]
+        self.assertIn({"name": "metrics", "port": 7794, "targetPort": "metrics"},
+                      service["spec"]["ports"])
+
+    def test_helm_test_asks_where_the_probes_do(self):
+        [container] = rendered("a queue gateway").get("Pod", "muster-queue-gateway-test")["spec"]["containers"]
+        self.assertEqual([*container["command"], *container["args"]], [
+            "muster", "doctor", "--gateway=muster-queue-gateway-pods.mesh.svc.cluster.local:10081"])
+
+
+class SchemaTest(ChartTest):
+    SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+
+    def nodes(self, node=None, path=""):
+        node = self.SCHEMA if node is None else node
+        yield path, node
+        for table in ("properties", "definitions"):
+            for name, child in node.get(table, {}).items():
+                yield from self.nodes(child, f"{path}/{name}")
+        for name in ("items", "additionalProperties"):
+            if isinstance(node.get(name), dict):
+                yield from self.nodes(node[name], f"{path}/{name}")
+
+    def test_a_wrong_key_is_refused_by_its_name(self):
+        for key in ("colour", "nats.replica", "initiator.pdb.enable", "pools.default.thread",
+                    "tls.certManager.issuer", "networkPolicy.apiServer.port", "scaler.keda.query",
+                    "processor.scale.sla.maximum", "metrics.serviceMonitor.period", "image.name"):
+            self.assertIn(f"'{key.rpartition('.')[2]}' not allowed", self.refusal(f"{key}=1"))
+
+    def test_a_wrong_value_is_refused_with_its_place(self):
+        for value in ("nats.replicas=2", "mesh.logLevel=loud", "pools.default.threads=0",
+                      "pools.default.jobs={a b}", "scaler.mode=magic", "mesh.lease=soon",
+                      "initiator.replicas=many", "nats.url=http://n"):
+            place = "/" + value.partition("=")[0].replace(".", "/")
+            self.assertIn(f"at '{place}", self.refusal(value))
+
+    def test_every_object_is_closed_but_for_those_of_kubernetes(self):
+        for path, node in self.nodes():
+            if node.get("type") != "object":
+                continue
+            self.assertIn("additionalProperties", node, path)
+            if node["additionalProperties"] is True:
+                self.assertEqual(path, "/kubernetes")
+
+    def test_every_property_is_described(self):
+        for path, node in self.nodes():
+            for name, child in node.get("properties", {}).items():
+                shown = child
+                if "$ref" in child:
+                    shown = self.SCHEMA["definitions"][child["$ref"].rpartition("/")[2]]
+                self.assertTrue(shown.get("description"), f"{path}/{name}")
+
+    def test_every_value_of_the_chart_is_in_the_schema_and_every_property_has_a_value(self):
+        values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+        open_ones = {"initialDelaySeconds", "claims", "limits", "requests", "global"}
+
+        def compare(schema, value, path):
+            schema = self.resolved(schema)
+            if not isinstance(value, dict) or not schema.get("properties"):
+                return
+            self.assertEqual(set(value), set(schema["properties"]) - (open_ones - set(value)), path)
+            for name, child in value.items():
+                compare(schema["properties"][name], child, f"{path}.{name}")
+
+        compare(self.SCHEMA, values, "")
+
+    def resolved(self, node):
+        while "$ref" in node or "allOf" in node:
+            node = node["allOf"][0] if "allOf" in node else (
+                self.SCHEMA["definitions"][node["$ref"].rpartition("/")[2]])
+        return node
+
+
+class LintTest(ChartTest):
+    def test_helm_lint_has_nothing_to_say(self):
+        for files in ((), (PRODUCTION,)):
+            done = chart.helm("lint", "--strict", CHART, "--kube-version", "1.36",
+                              *chart.options_of(files=files))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertNotIn("[WARNING]", done.stdout)
+
+    def test_long_and_odd_names_of_releases_fit(self):
+        for release in ("a" * 53, "mesh.of-mine", "muster"):
+            for one in self.render("pools.abcdefghij-abcdefghi.threads=1", release=release).all:
+                self.assertRegex(one["metadata"]["name"], r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
+
+    def test_dashboards_come_from_the_chart_if_it_has_any(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "muster"
+            shutil.copytree(CHART, copy)
+            (copy / "dashboards").mkdir(exist_ok=True)
+            (copy / "dashboards/of_mine.json").write_text('{"title": "{{ of mine }}"}\n')
+            done = chart.helm("template", "muster", copy, "--kube-version", "1.36",
+                              *chart.options_of(("dashboards.enabled=true",)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        board = chart.Manifests(done.stdout).get("ConfigMap", "muster-of-mine")
+        self.assertEqual(json.loads(board["data"]["of_mine.json"]), {"title": "{{ of mine }}"})
+        self.assertEqual(board["metadata"]["labels"]["grafana_dashboard"], "1")
+
+    def test_the_dashboard_of_the_repository_is_in_the_chart(self):
+        board = self.render("dashboards.enabled=true").get("ConfigMap", "muster-muster")
+        self.assertEqual(json.loads(board["data"]["muster.json"]), json.loads(
+            (chart.ROOT / "deploy/grafana/dashboards/muster.json").read_text(encoding="utf-8")))
+        self.assertNotIn("muster-muster", rendered("defaults").of("ConfigMap"))
+
+    def test_the_rule_is_the_alerts_of_the_repository(self):
+        rule = rendered("production").get("PrometheusRule", "muster")
+        self.assertEqual(rule["spec"], yaml.safe_load(
+            (chart.ROOT / "deploy/prometheus/muster.rules.yaml").read_text(encoding="utf-8")))
+        self.assertNotIn("PrometheusRule", {one["kind"] for one in rendered("defaults").all})
+
+
+if __name__ == "__main__":
+    chart.main()

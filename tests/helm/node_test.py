@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""The chart on a Kubernetes whose pods really run: installed, tested by its own test, scaled from zero by
+the agent, and disturbed in mid-batch. Every batch must end with exact totals and a receipt.
+
+    tests/kubernetes/with_node python3 tests/helm/node_test.py
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import chart
+import node
+from node import PATIENCE_SECONDS, NodeMesh, NodeTest, PodWatch, tell
+
+sys.path.insert(0, str(chart.ROOT / "tests/integration"))
+from nats_secrets import Authority  # noqa: E402
+
+MESH = None
+# Half a second each with one thread in each of 8 processors: long enough to break something meanwhile.
+ITEMS, ITEM_SECONDS = 160, 0.5
+OUTAGE_SECONDS = 40
+
+
+def setUpModule():
+    if "MUSTER_TEST_KUBECONFIG" not in os.environ or "MUSTER_TEST_IMAGE" not in os.environ:
+        raise unittest.SkipTest("MUSTER_TEST_KUBECONFIG and MUSTER_TEST_IMAGE name no cluster with an image")
+    global MESH
+    MESH = NodeMesh(node.VALUES)
+    unittest.addModuleCleanup(MESH.remove)
+    MESH.make_namespace()
+    begun = time.monotonic()
+    tell(f"helm install --wait took {MESH.apply_chart('install'):.1f} s")
+    # A processor that has no job yet counts as one that is starting, and no agent takes that back.
+    first = MESH.submit(1, ITEM_SECONDS, "first")
+    while "completed" not in (MESH.answer("batch", "get", first) or {}):
+        if time.monotonic() - begun > PATIENCE_SECONDS:
+            raise AssertionError("there is no first batch" + MESH.diagnosis())
+    tell(f"the first batch was complete {time.monotonic() - begun:.1f} s after the install began")
+
+
+class InstalledTest(NodeTest):
+    def setUp(self):
+        self.mesh = MESH
+
+    def test_the_charts_own_test_passes_from_zero(self):
+        self.await_nobody()
+        begun = time.monotonic()
+        done = self.mesh.helm("test", "--logs")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + self.mesh.diagnosis())
+        self.assertIn("20000 transactions, exact, within 120 s", done.stdout)
+        tell(f"helm test took {time.monotonic() - begun:.1f} s")
+
+    def test_a_burst_from_zero_gets_real_pods_and_they_go_again(self):
+        self.await_nobody()
+        begun = time.monotonic()
+        with PodWatch(self.mesh) as watch:
+            batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "burst")
+            submitted = time.monotonic()
+            self.await_counted(batch, 1)
+            counted = time.monotonic()
+            self.assert_exact(batch, ITEMS)
+        self.assertGreater(len(watch.made), 1, "the agent never scaled out")
+        tell(f"submit took {submitted - begun:.1f} s; since it ended: first pod made "
+             f"{min(watch.made.values()) - submitted:.1f} s, first ready {min(watch.ready.values()) - submitted:.1f} s, "
+             f"last of {len(watch.ready)} ready {max(watch.ready.values()) - submitted:.1f} s, "
+             f"first item counted {counted - submitted:.1f} s")
+        left = time.monotonic()
+        self.await_nobody()
+        tell(f"back to zero {time.monotonic() - left:.1f} s after the batch was complete")
+
+
+class DisturbedTest(NodeTest):
+    """Something breaks while a batch is in progress."""
+
+    def setUp(self):
+        self.mesh = MESH
+        self.name = self._testMethodName.replace("_", "-")[5:45].strip("-")
+        self.batch = self.mesh.submit(ITEMS, ITEM_SECONDS, self.name)
+        found = self.await_counted(self.batch, 5)
+        self.assertLess(found["items_counted"], ITEMS, "the batch was over before the disturbance")
+
+    def counted(self):
+        found = self.mesh.answer("batch", "get", self.batch)
+        return found["items_counted"] if found else None
+
+    def assert_in_progress(self):
+        self.assertLess(self.counted(), ITEMS, "the batch was over before the disturbance")
+
+    def test_a_rolling_upgrade_of_the_processors_loses_nothing(self):
+        before = set(self.mesh.pods())
+        took = self.mesh.apply_chart("upgrade", "--set", f"pools.default.podAnnotations.release={self.name}")
+        tell(f"helm upgrade --wait took {took:.1f} s")
+        done = self.assert_exact(self.batch, ITEMS)
+        self.await_that("the old processors are gone", lambda: not before & set(self.mesh.pods()))
+        # Those that leave finish what they have in hand and give the rest back.
+        self.assertEqual((done["attempts"], done["duplicates_dropped"]), (ITEMS, 0))
+
+    def test_a_processor_that_is_deleted_finishes_its_work_first(self):
+        [first, *_] = self.await_that("a processor is ready", self.mesh.ready_processors)
+        self.mesh.must("delete", "pod", first)
+        self.assert_in_progress()
+        done = self.assert_exact(self.batch, ITEMS)
+        self.assertEqual((done["attempts"], done["duplicates_dropped"]), (ITEMS, 0))
+
+    def test_a_processor_that_is_killed_loses_nothing(self):
+        [first, *_] = self.await_that("a processor is ready", self.mesh.ready_processors)
+        self.mesh.kill(first)
+        self.assert_in_progress()
+        self.assert_exact(self.batch, ITEMS)
+
+    def test_nats_that_is_killed_comes_back_with_all_it_had(self):
+        before = self.mesh.lives("muster-nats-0")
+        self.mesh.kill("muster-nats-0")
+        self.assert_in_progress()
+        self.assert_exact(self.batch, ITEMS)
+        self.assertNotEqual(self.mesh.lives("muster-nats-0"), before)
+
+    def test_the_controller_and_the_initiator_that_are_killed_come_back_with_all_they_had(self):
+        both = ("muster-controller-0", "muster-initiator-0")
+        before = [self.mesh.lives(pod) for pod in both]
+        for pod in both:
+            self.mesh.kill(pod)
+        self.assert_exact(self.batch, ITEMS)
+        for pod, life in zip(both, before):
+            self.assertNotEqual(self.mesh.lives(pod), life)
+
+class AgentTest(NodeTest):
+    def setUp(self):
+        self.mesh = MESH
+
+    def test_an_agent_that_is_killed_in_mid_action_goes_on_after_it(self):
+        self.await_nobody()
+        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "agent")
+        self.await_that("the agent makes pods", self.mesh.pods)
+        before = self.mesh.lives("muster-scaling-agent-0")
+        self.mesh.kill("muster-scaling-agent-0")
+        self.assert_exact(batch, ITEMS)
+        self.assertNotEqual(self.mesh.lives("muster-scaling-agent-0"), before)
+        self.await_nobody()
+
+
+@unittest.skipUnless("MUSTER_TEST_CLUSTER" in os.environ, "the API server of this cluster is not ours to stop")
+class OutageTest(NodeTest):
+    """The API server is away for a while."""
+
+    def setUp(self):
+        self.mesh = MESH
+
+    def api(self, verb):
+        subprocess.run([os.environ["MUSTER_TEST_CLUSTER"], "api", verb], check=True, timeout=60)
+
+    def outage(self):
+        self.api("stop")
+        # How long it lasts is the test's choice.
+        time.sleep(OUTAGE_SECONDS)
+        self.api("start")
+
+    def test_work_goes_on_meanwhile(self):
+        items = 8 * OUTAGE_SECONDS  # what 8 processors with a second for each are busy with all the time
+        batch = self.mesh.submit(items, 1, "outage")
+        before = self.await_counted(batch, 1)["items_counted"]
+        self.outage()
+        after = self.await_counted(batch, before)["items_counted"]
+        tell(f"{after - before} of {items} items were counted in {OUTAGE_SECONDS} s without an API server")
+        self.assertGreater(after - before, OUTAGE_SECONDS // 2)
+        self.assert_exact(batch, items)
+        self.await_nobody()
+
+    def test_work_that_comes_meanwhile_gets_pods_when_it_is_back(self):
+        self.mesh.apply_job(ITEM_SECONDS)
+        self.await_nobody()
+        # kubectl cannot reach the pod during the outage.
+        self.mesh.in_initiator(node.csv_of(ITEMS), f"""cat > /tmp/later.csv
+            (sleep {OUTAGE_SECONDS // 4}; muster batch submit slow --input /tmp/later.csv --request-id later \\
+             --server localhost:7700 -o json) > /tmp/later.json 2>&1 < /dev/null &""")
+        self.outage()
+        back, since = time.monotonic(), {}
+
+        def noted(what, holds):
+            found = self.await_that(what, holds)
+            since[what] = f"{what} {time.monotonic() - back:.1f} s"
+            return found
+        noted("the agent has asked for pods", lambda: int(self.mesh.must(
+            "get", "deployment", "muster-processor-default", "--output", "jsonpath={.spec.replicas}")) > 0)
+        noted("pods are made", self.mesh.pods)
+        noted("one is ready", self.mesh.ready_processors)
+        batch = json.loads(self.await_that(
+            "the batch was submitted", lambda: self.mesh.in_initiator("", "cat /tmp/later.json")))["batch"]
+        noted("an item is counted", lambda: (self.mesh.answer("batch", "get", batch) or {}).get("items_counted"))
+        tell(f"work came {OUTAGE_SECONDS - OUTAGE_SECONDS // 4} s before the outage ended; since then: "
+             + ", ".join(since.values()))
+        self.assert_exact(batch, ITEMS)
+
+
+class DrainedTest(NodeTest):
+    def setUp(self):
+        self.mesh = MESH
+
+    @unittest.skipUnless("MUSTER_TEST_CLUSTER" in os.environ, "the nodes of this cluster are not ours to drain")
+    def test_a_node_that_is_drained_takes_the_whole_mesh_along_and_brings_it_back(self):
+        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "drain")
+        self.await_counted(batch, 5)
+        self.addCleanup(self.mesh.kubectl, "uncordon", "node")
+        self.mesh.must("drain", "node", "--delete-emptydir-data", "--timeout=150s", timeout=180)
+        self.assertEqual([pod for pod in self.mesh.pods("app.kubernetes.io/instance=muster").values()
+                          if pod["status"]["phase"] == "Running"], [])
+        self.mesh.must("uncordon", "node")
+        self.assert_exact(batch, ITEMS)
+
+
+class ProductionTest(NodeTest):
+    """values-production.yaml as it is, but with secrets instead of cert-manager, and smaller."""
+
+    SERVICES = ("initiator", "controller", "scaling-agent")
+    SMALL = {"resources": node.SMALL, "persistence": {"size": "10Gi"}}
+    VALUES = {
+        "tls": {"certManager": {"enabled": False}, "existingSecret": "services", "existingNatsSecret": "nats",
+                "existingClientSecret": "client"},
+        "metrics": {"serviceMonitor": {"enabled": False}, "prometheusRule": {"enabled": False}},
+        "nats": {**SMALL, "fileStore": "1GB"}, "initiator": SMALL, "controller": SMALL,
+        "processor": {"resources": node.SMALL}, "scaler": {"agent": {"resources": node.SMALL, "coldStart": "5s"}},
+    }
+
+    def setUp(self):
+        self.mesh = NodeMesh(self.VALUES, [chart.PRODUCTION])
+        self.addCleanup(self.mesh.remove)
+        self.mesh.make_namespace()
+        folder = tempfile.TemporaryDirectory(prefix="muster-certificates-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def make_secrets(self):
+        authority = Authority(self.folder, "mesh")
+        domain = f"{self.mesh.space}.svc.cluster.local"
+        names = ["localhost", f"muster.{domain}", f"*.{self.mesh.space}.pod.cluster.local",
+                 *(f"*.muster-{service}.{domain}" for service in self.SERVICES)]
+        for secret, called, names in (("services", "muster-services", names),
+                                      ("nats", "muster-nats", [f"*.muster-nats.{domain}"]),
+                                      ("client", "muster-client", ["client"])):
+            certificate, key = authority.sign(secret, ",".join(f"DNS:{name}" for name in names), called=called)
+            self.mesh.must("create", "secret", "generic", secret, f"--from-file=tls.crt={certificate}",
+                           f"--from-file=tls.key={key}", f"--from-file=ca.crt={authority.certificate}")
+
+    def require_synced_writes(self):
+        """nats.syncAlways is for NATS 2.10 and later; the server of the image is this machine's."""
+        if "MUSTER_TEST_NATS_TAG" not in os.environ:
+            return
+        server = shutil.which(os.environ.get("MUSTER_NATS_SERVERS", "nats-server").split(":")[-1],
+                              path=os.environ["PATH"] + ":/usr/sbin")
+        version = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout
+        if [int(part) for part in version.split("v")[-1].split(".")[:2]] < [2, 10]:
+            self.skipTest(f"{version.strip()} cannot sync each write; name a newer one in MUSTER_NATS_SERVERS")
+
+    def test_the_charts_own_test_passes_with_tls_a_policy_and_three_nats_servers(self):
+        self.require_synced_writes()
+        self.make_secrets()
+        tell(f"helm install --wait took {self.mesh.apply_chart('install'):.1f} s")
+        done = self.mesh.helm("test", "--logs")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + self.mesh.diagnosis())
+        self.assertIn("20000 transactions, exact, within 120 s", done.stdout)
+
+
+def load_tests(loader, _, __):
+    """The plain cases first: what they need, the others need, too."""
+    return unittest.TestSuite(loader.loadTestsFromTestCase(case)
+                              for case in (InstalledTest, DisturbedTest, AgentTest, OutageTest, DrainedTest,
+                               ProductionTest))
+
+
+if __name__ == "__main__":
+    chart.main()
