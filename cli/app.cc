@@ -19,13 +19,18 @@
 #include "cli/main.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
+#include "cli/partition/commands.h"
 #include "cli/queue/commands.h"
+#include "cli/release/commands.h"
 #include "cli/run/commands.h"
 #include "cli/scale/commands.h"
+#include "cli/schedule/commands.h"
+#include "cli/stream/commands.h"
 #include "cli/worker/commands.h"
 #include "muster/base/clock.h"
 #include "muster/base/text.h"
 #include "muster/os/process_limits.h"
+#include "services/host/build_info.h"
 
 namespace muster::cli {
 
@@ -196,7 +201,7 @@ void AddHelp(CLI::App* app, const Environment& environment) {
 
 void AddVersion(CLI::App* app, const Environment& environment) {
   app->add_subcommand("version", "Print the version")->callback([&environment] {
-    *environment.out << "muster " MUSTER_VERSION "\n";
+    *environment.out << "muster " << host::BuildInWords() << "\n";
   });
 }
 
@@ -249,19 +254,25 @@ int CheckWritten(int exit_code) {
 int RunCommandLine(int argc, const char* const* argv, const Environment& environment) {
   CLI::App app(kAbout, "muster");
   app.footer(kFooter);
-  app.set_version_flag("--version", "muster " MUSTER_VERSION);
+  app.set_version_flag("--version", "muster " + host::BuildInWords());
   app.require_subcommand(1);
   AddRun(&app, environment);
   AddReport(&app, environment);
   AddBatch(&app, environment);
+  AddCall(&app, environment);
+  AddSchedule(&app, environment);
   AddGc(&app, environment);
   AddQueue(&app, environment);
   AddCheck(&app, environment);
   AddCost(&app, environment);
   AddJob(&app, environment);
   AddScale(&app, environment);
+  AddStream(&app, environment);
   AddReplay(&app, environment);
   AddWorker(&app, environment);
+  AddPartition(&app, environment);
+  AddPartitionReplay(&app, environment);
+  AddRelease(&app, environment);
   AddDoctor(&app, environment);
   AddUp(&app, environment);
   AddServeHandler(&app, environment);

@@ -11,8 +11,17 @@ find_package(nlohmann_json REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(CURL REQUIRED)
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
+# Headers only: Beast and Asio, on which the HTTP server of the queue gateway stands.
+find_package(Boost 1.74 CONFIG REQUIRED)
+find_package(EXPAT REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
+# It finds civetweb, its HTTP server, too.
+find_package(prometheus-cpp CONFIG REQUIRED)
+
+# Sends traces, metrics and logs by OTLP. Debian 13 has it, Debian 12 in its backports; without it
+# muster is built all the same, and says so when it is asked to send.
+find_package(opentelemetry-cpp CONFIG QUIET)
 
 # Packaged with pkg-config files only: PkgConfig::MUSTER_ZSTD, _LZ4, _XXHASH, _NATS. The prefix keeps
 # their variables apart from those of RocksDB's own find modules.

@@ -15,17 +15,19 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/muster)
 get_property(libraries GLOBAL PROPERTY MUSTER_LIBRARIES)
 list(FILTER libraries EXCLUDE REGEX "_conformance$|_fakes$|^example_")
 foreach(library ${libraries})
-  install(TARGETS muster_${library} EXPORT muster ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS muster_${library} EXPORT muster
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   get_property(folder GLOBAL PROPERTY MUSTER_FOLDER_${library})
   if(NOT library MATCHES "^proto")
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
-      DESTINATION ${include_dir}/${folder}
+      DESTINATION ${include_dir}/${folder} COMPONENT development
       FILES_MATCHING PATTERN "*.h")
   endif()
 endforeach()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/proto/generated/ ${PROJECT_BINARY_DIR}/proto/generated_grpc/
-  DESTINATION ${include_dir} FILES_MATCHING PATTERN "*.pb.h")
-install(EXPORT muster NAMESPACE muster:: FILE musterTargets.cmake DESTINATION ${package_dir})
+  DESTINATION ${include_dir} COMPONENT development FILES_MATCHING PATTERN "*.pb.h")
+install(EXPORT muster NAMESPACE muster:: FILE musterTargets.cmake DESTINATION ${package_dir}
+  COMPONENT development)
 
 # The package finds what muster was built on by the very file that the build itself uses.
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/musterConfig.cmake.in
@@ -33,15 +35,17 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/musterConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/musterConfig.cmake ${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/MusterDependencies.cmake DESTINATION ${package_dir})
+  ${PROJECT_SOURCE_DIR}/cmake/MusterDependencies.cmake DESTINATION ${package_dir}
+  COMPONENT development)
 
 foreach(program
-    muster muster-initiator muster-processor muster-controller muster-replica-keeper
+    muster muster-initiator muster-processor muster-controller muster-queue-gateway muster-replica-keeper
     muster-scaling-agent)
   if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
   endif()
 endforeach()
 if(EXISTS ${PROJECT_SOURCE_DIR}/schema)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/muster
+    COMPONENT programs)
 endif()

@@ -30,6 +30,40 @@ def cpu_seconds(pid):
     return sum(map(int, fields[11:15])) / TICKS
 
 
+def peak_megabytes(pid):
+    """The most resident memory that a process has had (VmHWM)."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) / 1000
+
+
+class Largest:
+    """The most megabytes of a folder's files, looked at ten times a second, in a `with` block."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.megabytes = 0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.look)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+
+    def look(self):
+        while True:
+            bytes_now = 0
+            for file in self.folder.rglob("*"):
+                with contextlib.suppress(OSError):  # deleted meanwhile
+                    bytes_now += file.stat().st_size if file.is_file() else 0
+            self.megabytes = max(self.megabytes, bytes_now / 1e6)
+            if self.ended.wait(0.1):
+                return
+
+
 class Program:
     """A child process whose output goes to a file; ended with the `with` block."""
 
@@ -66,12 +100,21 @@ def await_true(what, is_true):
 
 
 class Server(Program):
-    """A nats-server with an empty store."""
+    """A nats-server with an empty store.
 
-    def __init__(self, program, folder):
+    `sync_always`: it syncs each message to disk before it acknowledges it (from 2.10 on).
+    """
+
+    def __init__(self, program, folder, sync_always=False):
         self.port, self.monitor = free_port(), free_port()
-        super().__init__([program, "-a", "127.0.0.1", "-p", self.port, "-m", self.monitor, "-js",
-                          "-sd", folder / "store"], folder / "nats-server.log")
+        self.sync_always = sync_always
+        self.store = folder / "store"
+        settings = folder / "nats-server.conf"
+        settings.write_text("jetstream { sync_interval: always }\n" if sync_always else
+                            "jetstream: enabled\n")
+        super().__init__([program, "-c", settings, "-a", "127.0.0.1", "-p", self.port,
+                          "-m", self.monitor, "-sd", self.store],
+                         folder / "nats-server.log")
         await_true("nats-server's start", self.is_there)
 
     def is_there(self):
@@ -123,7 +166,10 @@ class Ear:
 
 
 class Mesh:
-    """An initiator, a controller and two processors, with empty data directories."""
+    """An initiator, a controller and two processors, with empty data directories.
+
+    They are told whether the server syncs each message.
+    """
 
     def __init__(self, build, server, folder, threads, jobs):
         self.client = build / "bench/mesh_client"
@@ -144,7 +190,8 @@ class Mesh:
 
     def start(self, server, program, name, address=None, *more):
         return Program([program, "--listen", address or f"127.0.0.1:{free_port()}",
-                        "--nats", server.url, "--data-dir", self.folder / name, *more],
+                        "--nats", server.url, "--data-dir", self.folder / name,
+                        "--ack-survives", "power" if server.sync_always else "process", *more],
                        self.folder / f"{name}.log", MUSTER_BENCH_LAPSES=str(self.lapses))
 
     def __enter__(self):
@@ -177,3 +224,6 @@ class Mesh:
 
     def cpu(self):
         return {program.log.stem: program.cpu() for program in self.programs}
+
+    def peak_megabytes(self):
+        return {program.log.stem: peak_megabytes(program.process.pid) for program in self.programs}

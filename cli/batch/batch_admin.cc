@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/batch/report.h"
 #include "cli/server/mesh_client.h"
@@ -15,11 +18,14 @@
 #include "muster/base/clock.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/input/byte_source.h"
 #include "muster/item/cancelled_receipt.h"
 #include "muster/report/audit.h"
 #include "muster/report/report_proto.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/report_service.grpc.pb.h"
+#include "services/initiator/batch/read_records.h"
+#include "services/initiator/batch/source.h"
 
 namespace muster::cli {
 
@@ -117,7 +123,8 @@ bool IsCancelled(const absl::StatusOr<ledger::Batch>& batch) {
   return batch.ok() && batch->state == ledger::BatchState::kCancelled;
 }
 
-absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportReader& reader) {
+absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportReader& reader,
+                                    absl::Time now) {
   BatchView view{batch, {}, true};
   absl::StatusOr<report::Progress> progress = reader.GetProgress(batch.number);
   if (progress.ok()) {
@@ -125,6 +132,8 @@ absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportRe
   } else if (!absl::IsNotFound(progress.status())) {
     return progress.status();
   }
+  view.promise = item::StateOfPromise(batch, static_cast<int64_t>(batch.transactions),
+                                      view.progress.transactions, now);
   return view;
 }
 
@@ -133,26 +142,34 @@ class LocalBatchAdmin final : public BatchAdmin {
  public:
   LocalBatchAdmin(std::unique_ptr<ledger::BatchLedger> ledger,
                   std::unique_ptr<report::ReportStore> report,
-                  std::unique_ptr<report::ReportReader> reader, base::Clock* clock)
+                  std::unique_ptr<report::ReportReader> reader, std::string data_dir,
+                  base::Clock* clock)
       : ledger_(std::move(ledger)),
         report_(std::move(report)),
         reader_(std::move(reader)),
+        data_dir_(std::move(data_dir)),
         clock_(clock) {}
 
-  absl::StatusOr<BatchViews> List(uint64_t below, size_t max) override {
-    MUSTER_ASSIGN_OR_RETURN(const ledger::BatchPage page, ledger_->ListBelow(below, max));
+  absl::StatusOr<BatchViews> List(const item::BatchFilter& filter, uint64_t below,
+                                  size_t max) override {
+    const absl::Time now = clock_->Now();
     BatchViews views;
-    views.next_below = page.next_below;
-    for (const ledger::Batch& batch : page.batches) {
-      MUSTER_ASSIGN_OR_RETURN(views.batches.emplace_back(), ViewBatch(batch, *reader_));
+    views.next_below = below;
+    while (views.next_below != 0 && views.batches.size() < max) {
+      MUSTER_ASSIGN_OR_RETURN(
+          const ledger::BatchPage page,
+          item::FindBatches(*ledger_, filter, views.next_below, max - views.batches.size(), now));
+      for (const ledger::Batch& batch : page.batches) {
+        MUSTER_ASSIGN_OR_RETURN(views.batches.emplace_back(), ViewBatch(batch, *reader_, now));
+      }
+      views.next_below = page.next_below;
     }
-    std::reverse(views.batches.begin(), views.batches.end());
     return views;
   }
 
   absl::StatusOr<BatchView> Get(uint64_t batch) override {
     MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger_->Get(batch));
-    return ViewBatch(recorded, *reader_);
+    return ViewBatch(recorded, *reader_, clock_->Now());
   }
 
   absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) override {
@@ -160,6 +177,33 @@ class LocalBatchAdmin final : public BatchAdmin {
     MUSTER_RETURN_IF_ERROR(reader_->ForEachRejection(
         batch, 0, max, [&rows](const report::RejectionRow& row) { rows.push_back(row); }));
     return rows;
+  }
+
+  absl::StatusOr<std::vector<report::RejectionRow>> RejectionsAfter(
+      uint64_t batch, const report::RejectionPosition& after, int max) override {
+    MUSTER_RETURN_IF_ERROR(reader_->GetProgress(batch).status());  // NotFound: no such batch
+    std::vector<report::RejectionRow> rows;
+    MUSTER_RETURN_IF_ERROR(reader_->ForEachRejectionAfter(
+        batch, after, max, [&rows](const report::RejectionRow& row) { rows.push_back(row); }));
+    return rows;
+  }
+
+  absl::StatusOr<std::vector<report::ItemRow>> DeadLetters(uint64_t batch, uint64_t from,
+                                                           int max) override {
+    return reader_->DeadLetters(batch, from, static_cast<size_t>(max));
+  }
+
+  absl::StatusOr<v1::ReadRecordsResponse> ReadRecords(
+      const v1::ReadRecordsRequest& request) override {
+    using Source = std::shared_ptr<const input::ByteSource>;
+    const auto open = [this](const ledger::Batch& batch) -> absl::StatusOr<Source> {
+      if (!batch.content.empty()) return initiator::batch::SourceOf(batch.content);
+      if (batch.content_path.empty()) return initiator::batch::OpenUsersContent(batch);
+      return input::FileSource::Open(absl::StrCat(data_dir_, "/", batch.content_path));
+    };
+    v1::ReadRecordsResponse response;
+    MUSTER_RETURN_IF_ERROR(initiator::batch::ReadRecords(request, ledger_.get(), open, &response));
+    return response;
   }
 
   absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) override {
@@ -187,7 +231,8 @@ class LocalBatchAdmin final : public BatchAdmin {
   const std::unique_ptr<ledger::BatchLedger> ledger_;
   const std::unique_ptr<report::ReportStore> report_;
   const std::unique_ptr<report::ReportReader> reader_;  // goes before its store
-  base::Clock* const clock_;                            // not owned
+  const std::string data_dir_;
+  base::Clock* const clock_;  // not owned
 };
 
 // Beside a run that works with the directory, or alone. `clock` is not owned.
@@ -200,7 +245,7 @@ absl::StatusOr<std::unique_ptr<BatchAdmin>> OpenLocalBatchAdmin(const std::strin
                           backend::OpenReportStore(urls.report, backend::Mode::kReadOnly, clock));
   MUSTER_ASSIGN_OR_RETURN(auto reader, report->Read());
   return std::make_unique<LocalBatchAdmin>(std::move(ledger), std::move(report), std::move(reader),
-                                           clock);
+                                           data_dir, clock);
 }
 
 ledger::BatchState StateOf(v1::BatchState state) {
@@ -214,6 +259,32 @@ ledger::BatchState StateOf(v1::BatchState state) {
     default:  // also a state that a newer server has
       return ledger::BatchState::kOpen;
   }
+}
+
+v1::BatchState ToProto(ledger::BatchState state) {
+  switch (state) {
+    case ledger::BatchState::kOpen:
+      return v1::BATCH_STATE_OPEN;
+    case ledger::BatchState::kSealed:
+      return v1::BATCH_STATE_SEALED;
+    case ledger::BatchState::kComplete:
+      return v1::BATCH_STATE_COMPLETE;
+    case ledger::BatchState::kCancelled:
+      return v1::BATCH_STATE_CANCELLED;
+  }
+  return v1::BATCH_STATE_UNSPECIFIED;
+}
+
+v1::ListBatchesRequest RequestOf(const item::BatchFilter& filter) {
+  v1::ListBatchesRequest request;
+  request.set_job(filter.job);
+  request.set_tenant(filter.tenant);
+  for (const ledger::BatchState state : filter.states) request.add_states(ToProto(state));
+  if (filter.since.has_value()) *request.mutable_since() = base::ToProto(*filter.since);
+  request.set_late(filter.late);
+  request.set_calls(!filter.hides_calls);
+  request.mutable_labels()->insert(filter.labels.begin(), filter.labels.end());
+  return request;
 }
 
 BatchView ViewOf(const v1::BatchStatus& status) {
@@ -234,7 +305,10 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   view.batch.transactions = static_cast<uint64_t>(status.progress().read());
   if (status.has_completed()) view.batch.completed = base::FromProto(status.completed());
   view.progress = ProgressOf(status);
+  view.batch.labels = {status.labels().begin(), status.labels().end()};
   view.problem = status.problem();
+  view.counts_problem = status.counts_problem();
+  view.promise = PromiseOf(status);
   return view;
 }
 
@@ -243,11 +317,12 @@ class RemoteBatchAdmin final : public BatchAdmin {
  public:
   explicit RemoteBatchAdmin(std::unique_ptr<MeshClient> mesh) : mesh_(std::move(mesh)) {}
 
-  absl::StatusOr<BatchViews> List(uint64_t below, size_t max) override {
-    v1::ListBatchesRequest request;
+  absl::StatusOr<BatchViews> List(const item::BatchFilter& filter, uint64_t below,
+                                  size_t max) override {
+    v1::ListBatchesRequest request = RequestOf(filter);
     if (below != std::numeric_limits<uint64_t>::max()) request.set_page_token(absl::StrCat(below));
     BatchViews views;
-    // A page may have fewer batches than it was asked for.
+    // A page may have fewer batches than it was asked for, or none.
     do {
       request.set_page_size(
           static_cast<int>(std::min(max, kMaxListedBatches) - views.batches.size()));
@@ -255,8 +330,10 @@ class RemoteBatchAdmin final : public BatchAdmin {
       for (const v1::BatchStatus& status : page.batches()) views.batches.push_back(ViewOf(status));
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty() && views.batches.size() < max);
-    if (!request.page_token().empty()) views.next_below = views.batches.back().batch.number;
-    std::reverse(views.batches.begin(), views.batches.end());
+    if (!request.page_token().empty() &&
+        !absl::SimpleAtoi(request.page_token(), &views.next_below)) {
+      return absl::InternalError("the server's page token is no number");
+    }
     return views;
   }
 
@@ -268,18 +345,53 @@ class RemoteBatchAdmin final : public BatchAdmin {
   }
 
   absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) override {
-    MUSTER_ASSIGN_OR_RETURN(const Peer controller, mesh_->Controller());
     v1::ListRejectionsRequest request;
     request.set_batch(batch);
     request.set_max(max);
-    MUSTER_ASSIGN_OR_RETURN(
-        const auto response,
-        mesh_->Call(&v1::ReportService::Stub::ListRejections, request, controller));
+    MUSTER_ASSIGN_OR_RETURN(const auto response, CallReport(&Report::ListRejections, request));
     std::vector<report::RejectionRow> rows;
     for (const v1::RejectedTransaction& rejected : response.rejections()) {
       rows.push_back(report::FromProto(rejected));
     }
     return rows;
+  }
+
+  absl::StatusOr<std::vector<report::RejectionRow>> RejectionsAfter(
+      uint64_t batch, const report::RejectionPosition& after, int max) override {
+    v1::ListRejectionsRequest request;
+    request.set_batch(batch);
+    request.set_max(max);
+    request.mutable_after()->set_item(after.item);
+    request.mutable_after()->set_line(after.line);
+    MUSTER_ASSIGN_OR_RETURN(const auto response, CallReport(&Report::ListRejections, request));
+    std::vector<report::RejectionRow> rows;
+    for (const v1::RejectedTransaction& rejected : response.rejections()) {
+      rows.push_back(report::FromProto(rejected));
+    }
+    return rows;
+  }
+
+  absl::StatusOr<std::vector<report::ItemRow>> DeadLetters(uint64_t batch, uint64_t from,
+                                                           int max) override {
+    v1::ListDeadLettersRequest request;
+    request.set_batch(batch);
+    request.set_from(from);
+    request.set_max(max);
+    MUSTER_ASSIGN_OR_RETURN(const auto response, CallReport(&Report::ListDeadLetters, request));
+    std::vector<report::ItemRow> rows;
+    for (const v1::DeadLetter& dead : response.items()) {
+      report::ItemRow& row = rows.emplace_back();
+      row.index = dead.item();
+      row.transactions = dead.transactions();
+      row.attempts = dead.attempts();
+      row.cause = dead.cause();
+    }
+    return rows;
+  }
+
+  absl::StatusOr<v1::ReadRecordsResponse> ReadRecords(
+      const v1::ReadRecordsRequest& request) override {
+    return mesh_->Call(&Stub::ReadRecords, request);
   }
 
   absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) override {
@@ -298,8 +410,20 @@ class RemoteBatchAdmin final : public BatchAdmin {
 
  private:
   using Stub = v1::BatchService::Stub;
+  using Report = v1::ReportService::Stub;
+
+  // The controller is asked for once, however many pages are read.
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> CallReport(MeshClient::Method<Report, Request, Response> method,
+                                      const std::type_identity_t<Request>& request) {
+    if (!controller_.has_value()) {
+      MUSTER_ASSIGN_OR_RETURN(controller_, mesh_->Controller());
+    }
+    return mesh_->Call(method, request, *controller_);
+  }
 
   const std::unique_ptr<MeshClient> mesh_;
+  std::optional<Peer> controller_;
 };
 
 }  // namespace

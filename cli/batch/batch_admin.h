@@ -3,14 +3,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/output/environment.h"
+#include "muster/item/batch_filter.h"
+#include "muster/item/promise.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/receipt.h"
 #include "muster/report/report_store.h"
+#include "muster/v1/batch_service.pb.h"
 
 namespace muster::cli {
 
@@ -24,11 +28,14 @@ struct BatchView {
   // Why the batch does not proceed for now, from a server; empty: it proceeds, or there is no
   // server to ask.
   std::string problem{};
+  std::optional<item::PromiseState> promise{};  // none: nothing was promised
+  // Why `progress` is not known, though the batch is; empty: it is.
+  std::string counts_problem{};
 };
 
 // A page of a list.
 struct BatchViews {
-  std::vector<BatchView> batches;  // in order of number
+  std::vector<BatchView> batches;  // in falling order of number
   uint64_t next_below = 0;         // where the page of older ones begins; 0: there is none
 };
 
@@ -49,11 +56,23 @@ class BatchAdmin {
  public:
   virtual ~BatchAdmin() = default;
 
-  // Up to `max` of the batches with numbers below `below`; at most kMaxListedBatches.
-  virtual absl::StatusOr<BatchViews> List(uint64_t below, size_t max) = 0;
+  // Up to `max` of the batches with numbers below `below` that the filter lets through; at most
+  // kMaxListedBatches.
+  virtual absl::StatusOr<BatchViews> List(const item::BatchFilter& filter, uint64_t below,
+                                          size_t max) = 0;
   virtual absl::StatusOr<BatchView> Get(uint64_t batch) = 0;
   // The first rejections, in the order of item and line; `max` at most.
   virtual absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) = 0;
+  // Those behind a position, likewise.
+  virtual absl::StatusOr<std::vector<report::RejectionRow>> RejectionsAfter(
+      uint64_t batch, const report::RejectionPosition& after, int max) = 0;
+  // Items that were given up, from index `from` on; of each its index, transactions, attempts and
+  // cause.
+  virtual absl::StatusOr<std::vector<report::ItemRow>> DeadLetters(uint64_t batch, uint64_t from,
+                                                                   int max) = 0;
+  // As BatchService.ReadRecords.
+  virtual absl::StatusOr<v1::ReadRecordsResponse> ReadRecords(
+      const v1::ReadRecordsRequest& request) = 0;
   virtual absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) = 0;
   // Checks the receipt, as CheckReceipt does. FailedPrecondition: a server's receipt cannot be
   // checked from here.

@@ -85,7 +85,7 @@ TEST_F(BatchCommandTest, SaysThatWhatIsSubmittedIsDoneAlready) {
   std::ofstream(input) << "customer,price\nann,1.25\n";
   const std::string said = "batch 12 is done already; --new submits this input once more\n";
   const Done waited = RunOnServer({"batch", "submit", "shop", "--input", input, "--watch"});
-  EXPECT_EQ(waited.err, said + "1 transaction was rejected: muster batch get 12\n")
+  EXPECT_EQ(waited.err, said + "1 transaction was rejected: muster batch rejections 12\n")
       << "without a bar";
   EXPECT_THAT(waited.out, StartsWith("batch 12: 2 transactions = 1 aggregated + 1 rejected"));
   EXPECT_EQ(waited.code, kPartial);
@@ -173,9 +173,9 @@ TEST_F(BatchCommandTest, ListsBatchesOfAServer) {
       table.out,
       absl::StrCat("BATCH  JOB   STATE     TRANSACTIONS  AGGREGATED  REJECTED  DEAD-LETTERED"
                    "  BEGUN                     INPUT\n",
-                   "    7  shop  sealed               2           1         1              0  ",
-                   begun, "  -\n",
                    "   12  shop  complete             2           1         1              0  ",
+                   begun, "  -\n",
+                   "    7  shop  sealed               2           1         1              0  ",
                    begun, "  -\n"));
 }
 

@@ -84,18 +84,10 @@ absl::Status Follower::NotComplete() {
         absl::StrCat(not_complete, "; ", response.status().message()));
   }
   const v1::BatchStatus& status = response->status();
-  const std::string why = WhyItWaits(status);
+  const std::string& why = status.problem();
   return absl::DeadlineExceededError(
       absl::StrCat(not_complete, ", ", Grouped(static_cast<uint64_t>(status.transactions())),
                    " of its transactions are counted", why.empty() ? "" : "; it waits: ", why));
-}
-
-std::string Follower::WhyItWaits(const v1::BatchStatus& status) {
-  if (!status.problem().empty()) return status.problem();
-  const auto processors = mesh_->Instances(v1::ROLE_PROCESSOR);
-  if (!processors.ok()) return "";
-  if (HandlerInventory(*processors).Fit(status)) return "";
-  return absl::StrCat("no processor has ", HandlerOf(status), "; `muster doctor` tells more");
 }
 
 std::optional<RunProgress> Follower::progress() const {

@@ -44,8 +44,6 @@ class Follower {
   void Run(uint64_t batch);
   // DeadlineExceeded for a batch that is not complete, with its status from the initiator now.
   absl::Status NotComplete();
-  // Why the batch waits; empty: unknown.
-  std::string WhyItWaits(const v1::BatchStatus& status);
 
   MeshClient* const mesh_;                // not owned
   const Environment* const environment_;  // not owned

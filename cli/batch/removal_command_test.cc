@@ -74,7 +74,7 @@ TEST_F(RemovalCommandTest, DeletesABatchThatHasEnded) {
   EXPECT_THAT(RunHere({"batch", "delete", "1"}), HasSubstr("there is no batch 1"));
   EXPECT_THAT(RunHere({"batch", "delete", "3"}), HasSubstr("batch 3 is sealed: cancel it first"));
   EXPECT_THAT(RunHere({"batch", "list", "--limit", "1"}),
-              HasSubstr("there are older batches: muster batch list --below 3"));
+              HasSubstr("there are older batches: the same command with --after 3"));
 }
 
 }  // namespace

@@ -18,14 +18,44 @@
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/report/remote/remote_report_client.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
+namespace {
+
+// Of the cause of a dead letter: a line or three of a terminal. `batch dead-letters` has all of it.
+constexpr size_t kMaxCauseBytes = 256;
+
+bool IsLate(const std::optional<item::PromiseState>& promise) {
+  return promise.has_value() && promise->late_by > absl::ZeroDuration();
+}
+
+}  // namespace
+
+void AddPromise(const std::optional<item::PromiseState>& promise, nlohmann::ordered_json* json) {
+  if (!promise.has_value()) return;
+  (*json)["sla_seconds"] = absl::ToDoubleSeconds(promise->sla);
+  (*json)["deadline"] = Rfc3339(promise->deadline);
+  (*json)["late_by_seconds"] = absl::ToDoubleSeconds(promise->late_by);
+  (*json)["at_risk"] = promise->at_risk;
+}
+
+std::optional<item::PromiseState> PromiseOf(const v1::BatchStatus& status) {
+  if (!status.has_deadline()) return std::nullopt;
+  item::PromiseState promise;
+  promise.sla = base::FromProto(status.sla());
+  promise.deadline = base::FromProto(status.deadline());
+  promise.late_by = base::FromProto(status.late_by());
+  promise.at_risk = status.at_risk();
+  return promise;
+}
 
 nlohmann::ordered_json Outcome::Json() const {
-  return {
+  nlohmann::ordered_json json = {
       {"batch", batch},
       {"job", job},
       {"transactions", counted.transactions},
@@ -39,6 +69,8 @@ nlohmann::ordered_json Outcome::Json() const {
       {"transactions_per_second", transactions_per_second},
       {"complete", complete},
   };
+  AddPromise(promise, &json);
+  return json;
 }
 
 std::string Outcome::Text() const {
@@ -49,7 +81,8 @@ std::string Outcome::Text() const {
       number(counted.dead_lettered), " dead-lettered\n",
       absl::StrFormat("%s in %.2f s, %s transactions/s\n",
                       Counted(static_cast<uint64_t>(counted.items()), "item"), seconds,
-                      Grouped(static_cast<uint64_t>(transactions_per_second))));
+                      Grouped(static_cast<uint64_t>(transactions_per_second))),
+      IsLate(promise) ? absl::StrCat("late: ", item::ShowLateness(*promise), "\n") : "");
 }
 
 std::string Outcome::Losses(const job::Tolerance& tolerate, const std::string& where) const {
@@ -58,12 +91,18 @@ std::string Outcome::Losses(const job::Tolerance& tolerate, const std::string& w
     const bool tolerated = tolerate.Allows(counted.rejected, counted.transactions);
     absl::StrAppend(&lines, Counted(static_cast<uint64_t>(counted.rejected), "transaction"),
                     counted.rejected == 1 ? " was" : " were", " rejected",
-                    tolerated ? " (tolerated)" : "", ": muster batch get ", batch, where, "\n");
+                    tolerated ? " (tolerated)" : "", ": muster batch rejections ", batch, where,
+                    "\n");
   }
   if (counted.items_dead > 0) {
     absl::StrAppend(&lines, Counted(static_cast<uint64_t>(counted.items_dead), "item"),
-                    counted.items_dead == 1 ? " was" : " were", " given up: muster queue list",
-                    where, ", muster queue poison QUEUE", where, "\n");
+                    counted.items_dead == 1 ? " was" : " were",
+                    " given up: muster batch dead-letters ", batch, where, "\n");
+  }
+  if (first_dead.has_value()) {
+    absl::StrAppend(&lines, "  item ", first_dead->index,
+                    counted.items_dead == 1 ? ": " : ", the first of them: ",
+                    base::Printable(first_dead->cause, kMaxCauseBytes), "\n");
   }
   return lines;
 }
@@ -73,7 +112,7 @@ int Outcome::Code(const job::Tolerance& tolerate) const {
   if (counted.dead_lettered > 0 || !tolerate.Allows(counted.rejected, counted.transactions)) {
     return kPartial;
   }
-  return late ? kDeadlineMissed : kOk;
+  return IsLate(promise) ? kDeadlineMissed : kOk;
 }
 
 report::Progress ProgressOf(const v1::BatchStatus& status) {
@@ -87,6 +126,8 @@ report::Progress ProgressOf(const v1::BatchStatus& status) {
   progress.dead_lettered = status.dead_lettered();
   progress.duplicates = status.duplicates_dropped();
   progress.attempts = status.attempts();
+  progress.retry_of = status.retry_of();
+  progress.retried_in.assign(status.retried_in().begin(), status.retried_in().end());
   return progress;
 }
 

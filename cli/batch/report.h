@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "cli/output/environment.h"
+#include "muster/item/promise.h"
 #include "muster/job/job.h"
 #include "muster/report/report_store.h"
 #include "muster/v1/batch_service.pb.h"
@@ -23,20 +25,28 @@ struct Outcome {
   double seconds = 0;
   double transactions_per_second = 0;
   bool complete = false;
-  bool late = false;  // later than the job's SLA
+  std::optional<item::PromiseState> promise;  // none: nothing was promised
+  // Of the items that were given up the one with the lowest index; none: it is not known.
+  std::optional<report::ItemRow> first_dead;
 
   nlohmann::ordered_json Json() const;
-  // "batch 7: 541,909 transactions = …", and how long it took; two lines.
+  // "batch 7: 541,909 transactions = …", how long it took, and by how much it was late if it was;
+  // two or three lines.
   std::string Text() const;
   // One line for each kind of loss (transactions that are not in the totals), with the command that
-  // shows it. `where` names the batch's data directory in those commands, as DataDirOption does.
+  // lists it, and one with the cause of first_dead, of 256 bytes at most. `where` names the batch's
+  // data directory in those commands, as DataDirOption does.
   std::string Losses(const job::Tolerance& tolerate, const std::string& where) const;
   // The exit code: decided by the share of the batch that was rejected or given up, and then by the
   // SLA.
   int Code(const job::Tolerance& tolerate) const;
 };
 
-// What the status of a batch says was counted.
+// Adds "sla_seconds", "deadline", "late_by_seconds" and "at_risk", if something was promised.
+void AddPromise(const std::optional<item::PromiseState>& promise, nlohmann::ordered_json* json);
+
+// What the status of a batch says of its promise, and of what was counted.
+std::optional<item::PromiseState> PromiseOf(const v1::BatchStatus& status);
 report::Progress ProgressOf(const v1::BatchStatus& status);
 
 // Prints a batch's aggregate.

@@ -27,6 +27,25 @@ std::string Written(int rows, const ReportRequest& request) {
   return out.str();
 }
 
+TEST(OutcomeTest, SaysWhyTheFirstItemWasGivenUpAndWhatListsTheRest) {
+  Outcome outcome;
+  outcome.batch = 7;
+  outcome.counted.items_dead = 3;
+  report::ItemRow dead;
+  dead.index = 4;
+  dead.cause = "rate.py: no rates\nfor XX";
+  outcome.first_dead = dead;
+  EXPECT_EQ(outcome.Losses({}, " --data-dir d"),
+            "3 items were given up: muster batch dead-letters 7 --data-dir d\n"
+            "  item 4, the first of them: rate.py: no rates?for XX\n");
+  outcome.counted.items_dead = 1;
+  outcome.first_dead->cause = std::string(5000, 'x');
+  EXPECT_THAT(outcome.Losses({}, ""),
+              ::testing::StartsWith("1 item was given up: muster batch dead-letters 7\n"
+                                    "  item 4: xxx"));
+  EXPECT_LT(outcome.Losses({}, "").size(), 400u);
+}
+
 TEST(ReportWriterTest, SaysWithTheDataDirectoryHowToSeeTheRowsThatItLeavesOut) {
   const ReportRequest request{7, "", OutputFormat::kTable, 2, " --data-dir 'd'"};
   const std::string cut = Written(5, request);

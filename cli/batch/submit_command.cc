@@ -7,31 +7,34 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "cli/batch/batch_view.h"
 #include "cli/batch/commands.h"
+#include "cli/batch/conclusion.h"
 #include "cli/batch/follower.h"
 #include "cli/batch/report.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
+#include "cli/schedule/new_schedule.h"
+#include "cli/schedule/schedule_view.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "muster/base/clock.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/names.h"
 #include "muster/base/proto_time.h"
-#include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/client/batch.h"
 #include "muster/input/byte_source.h"
-#include "muster/job/job_file.h"
 #include "muster/os/stop_signals.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch_service.grpc.pb.h"
+#include "muster/v1/schedule_service.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
 namespace {
 
-// Whatever a server says.
+// Also where a server says less.
 constexpr absl::Duration kLeastWaitForRoom = absl::Seconds(1);
 constexpr char kBatches[] = "muster batch list";
 
@@ -44,6 +47,9 @@ struct SubmitOptions {
   std::string tenant;
   std::string reason;
   std::string traceparent;
+  std::optional<absl::Duration> sla;
+  item::Labels labels;
+  NewSchedule later;  // when to submit, unless that is now
   uint64_t batch = 0;
   bool always_new = false;
   bool wait_for_room = false;
@@ -52,35 +58,6 @@ struct SubmitOptions {
   bool quiet = false;
   absl::Duration wait_timeout = absl::InfiniteDuration();
 };
-
-// What is in hand when the signal comes is durable already.
-os::StopOptions OnStop(const std::string& hurried) {
-  return {.grace = absl::Seconds(5),
-          .exit_code = kInterrupted,
-          .when_late = hurried,
-          .when_hurried = hurried};
-}
-
-Outcome OutcomeOf(const v1::BatchStatus& status) {
-  Outcome outcome;
-  outcome.batch = status.batch();
-  outcome.job = status.job();
-  outcome.counted = ProgressOf(status);
-  outcome.seconds = status.seconds();
-  outcome.transactions_per_second = status.transactions_per_second();
-  outcome.complete = status.complete();
-  outcome.late = status.has_deadline() && status.has_completed() &&
-                 base::FromProto(status.completed()) > base::FromProto(status.deadline());
-  return outcome;
-}
-
-// What the job tolerates; where it cannot be asked any more, nothing.
-job::Tolerance ToleranceOf(const MeshClient& mesh, const std::string& name) {
-  const absl::StatusOr<v1::Job> kept = mesh.Job(name);
-  if (!kept.ok()) return {};
-  const auto job = job::ParseJob(kept->definition(), name);
-  return job.ok() ? job->tolerate : job::Tolerance();
-}
 
 // The same content is the same submission, so that the command can be repeated as it is.
 absl::StatusOr<std::string> RequestId(const SubmitOptions& options,
@@ -105,6 +82,8 @@ absl::StatusOr<v1::SubmitHeader> HeaderOf(const SubmitOptions& options,
   if (!options.handler_version.empty()) header.set_handler_version(options.handler_version);
   header.set_tenant(options.tenant);
   header.set_size_hint(content.size());
+  header.mutable_labels()->insert(options.labels.begin(), options.labels.end());
+  if (options.sla.has_value()) *header.mutable_sla() = base::ToProto(*options.sla);
   return header;
 }
 
@@ -114,26 +93,12 @@ void SetTrace(const std::optional<base::TraceContext>& trace, v1::SubmitHeader* 
   header->set_tracestate(trace->state);
 }
 
-std::string WhereToRead(uint64_t batch) {
-  return absl::StrCat("report:  muster report ", batch, "\nreceipt: muster batch receipt ", batch,
-                      "\n");
-}
-
 // Prints what became of the batch, and remembers the exit code that it stands for.
 absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, const MeshClient& mesh,
                       const SubmitOptions& options, const Environment& environment) {
-  if (absl::IsDeadlineExceeded(end.status())) {
-    environment.Fail(end.status());
-    environment.exit_code = kTimedOut;
-    return absl::OkStatus();
-  }
-  MUSTER_RETURN_IF_ERROR(end.status());
-  if (end->state() == v1::BATCH_STATE_CANCELLED) {
-    const std::string& why = end->cancel_reason();
-    return absl::AbortedError(absl::StrCat("batch ", end->batch(), " was cancelled",
-                                           why.empty() ? "" : ": ", Printable(why)));
-  }
-  const Outcome outcome = OutcomeOf(*end);
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<Outcome> ended, Ended(end, environment));
+  if (!ended.has_value()) return absl::OkStatus();
+  const Outcome& outcome = *ended;
   if (!PrintIfStructured(outcome.Json(), options.common, environment)) {
     *environment.out << outcome.Text() << WhereToRead(outcome.batch);
   }
@@ -187,7 +152,28 @@ absl::Status Stopped(uint64_t batch, const v1::SubmitHeader& header, const Submi
                    " to go on: request id ", Printable(id), " never makes a second batch"));
 }
 
+absl::Status SubmitLater(const SubmitOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh,
+                          MeshClient::Open(options.common, "batches are submitted to a server"));
+  NewSchedule later = options.later;
+  later.job = options.job;
+  later.input = options.input;
+  later.handler_version = options.handler_version;
+  later.tenant = options.tenant;
+  later.sla = options.sla;
+  later.labels = options.labels;
+  MUSTER_ASSIGN_OR_RETURN(const v1::Schedule schedule,
+                          CreateSchedule(later, *mesh, environment.clock));
+  if (PrintIfStructured(JsonOf(schedule), options.common, environment)) return absl::OkStatus();
+  const std::string& name = schedule.spec().name();
+  *environment.out << "a batch is submitted at " << Rfc3339(base::FromProto(schedule.spec().at()))
+                   << " by schedule " << name << "\nlook at it: muster schedule get " << name
+                   << "\n";
+  return absl::OkStatus();
+}
+
 absl::Status Submit(const SubmitOptions& options, const Environment& environment) {
+  if (options.later.is_once()) return SubmitLater(options, environment);
   const os::StopSignals signals(
       OnStop(options.always_new
                  ? "muster: stopped; `muster batch list` shows a batch that waits for its upload"
@@ -247,7 +233,7 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
   return Conclude(end, *mesh, options, environment);
 }
 
-absl::Status Watch(const SubmitOptions& options, const Environment& environment) {
+absl::Status WatchBatch(const SubmitOptions& options, const Environment& environment) {
   const os::StopSignals signals(OnStop("muster: stopped; the batch goes on"));
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
                           MeshClient::Open(options.common, "batches are watched on a server"));
@@ -283,20 +269,6 @@ absl::Status Cancel(const SubmitOptions& options, const Environment& environment
   return absl::OkStatus();
 }
 
-// For how long to wait, as "30s".
-void AddWaitTimeout(CLI::App* command, SubmitOptions* options) {
-  command
-      ->add_option_function<std::string>(
-          "--wait-timeout",
-          [options](const std::string& text) {
-            options->wait_timeout = base::ParseDuration(text).value_or(options->wait_timeout);
-          },
-          "Wait no longer than this, as 30s; then exit with 124")
-      ->check([](const std::string& text) {
-        return std::string(base::ParseDuration(text).status().message());
-      });
-}
-
 }  // namespace
 
 void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
@@ -317,8 +289,13 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
       "The version that the batch is bound to; without it, the job's present one, or "
       "none while no processor has the job");
   submit->add_option("--tenant", options->tenant, "Who is billed");
+  AddSla(submit, kSubmittedSla, &options->sla);
+  AddLabels(submit, "Find the batch by this later, such as team=billing; repeatable",
+            &options->labels);
   AddTraceparent(submit, &options->traceparent);
-  submit->add_flag("--new", options->always_new, "A new batch, whatever was submitted before")
+  submit
+      ->add_flag("--new", options->always_new,
+                 "A new batch, also where this input was submitted before")
       ->excludes(request_id);
   submit->add_flag(
       "--wait-for-room", options->wait_for_room,
@@ -326,11 +303,17 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
   submit->add_flag("--wait", options->wait, "Wait until the batch is complete");
   submit->add_flag("--watch", options->watch, "Wait, and show how far it is on stderr");
   submit->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
-  AddWaitTimeout(submit, options.get());
-  CLI::App* const watch = add_verb("watch", "Show how far a batch is, until it is complete", Watch);
+  AddWaitTimeout(submit, &options->wait_timeout);
+  // These are about a batch that is submitted now.
+  AddMoment(submit,
+            {"--request-id", "--traceparent", "--new", "--wait-for-room", "--wait", "--watch",
+             "--wait-timeout"},
+            &options->later);
+  CLI::App* const watch =
+      add_verb("watch", "Show how far a batch is, until it is complete", WatchBatch);
   watch->add_option("BATCH", options->batch, "Its number")->required();
   watch->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
-  AddWaitTimeout(watch, options.get());
+  AddWaitTimeout(watch, &options->wait_timeout);
   CLI::App* const cancel =
       add_verb("cancel", "Give a batch up; what was counted stays counted", Cancel);
   cancel->add_option("BATCH", options->batch, "Its number")->required();

@@ -295,27 +295,25 @@ TEST_F(WatchCommandTest, SaysWhyTheBatchWaitsThatItWaitsForNoLonger) {
   batch = Waiting("no \x1b queue answers");
   EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no ? queue answers\n"));
   batch.clear_problem();
-  constexpr char kOfJob[] = "the handler of job shop; `muster doctor` tells more\n";
-  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has ", kOfJob));
-  Employ("shop", "1");
-  batch.set_handler_version("2");
-  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has version 2 of ", kOfJob));
-  batch.set_handler_version("1");
   EXPECT_EQ(WaitInVain(),
             "muster: batch 7 is not complete yet, 250 of its transactions are counted\n");
-  mesh_.others[0].set_leaving(true);
-  EXPECT_EQ(WaitInVain(), absl::StrCat(kNotYet, "no processor has version 1 of ", kOfJob));
 }
 
 TEST_F(WatchCommandTest, TellsALateBatchFromOneThatIsPartial) {
   v1::BatchStatus late = Standing(kDone);
+  *late.mutable_sla() = base::ToProto(absl::Seconds(30));
   *late.mutable_deadline() = base::ToProto(absl::FromUnixSeconds(100));
-  *late.mutable_completed() = base::ToProto(absl::FromUnixSeconds(100));
+  *late.mutable_late_by() = base::ToProto(absl::ZeroDuration());
   batches_.news = {late};
   EXPECT_EQ(RunOnServer({"batch", "watch", "7", "-q"}).code, kOk) << "just in time";
-  *late.mutable_completed() = base::ToProto(absl::FromUnixSeconds(100) + absl::Milliseconds(1));
+  *late.mutable_late_by() = base::ToProto(absl::Milliseconds(1));
   batches_.news = {late};
-  EXPECT_EQ(RunOnServer({"batch", "watch", "7", "-q"}).code, kDeadlineMissed);
+  const Done watched = RunOnServer({"batch", "watch", "7", "-q"});
+  EXPECT_EQ(watched.code, kDeadlineMissed);
+  EXPECT_THAT(watched.out, HasSubstr("\nlate: 1ms later than promised (30s)\n"));
+  EXPECT_THAT(RunOnServer({"batch", "watch", "7", "-q", "-o", "json"}).out,
+              HasSubstr(R"("sla_seconds":30.0,"deadline":"1970-01-01T00:01:40.000Z",)"
+                        R"("late_by_seconds":0.001,"at_risk":false)"));
   EXPECT_EQ(Submit({"--wait"}).code, kDeadlineMissed);
   late.set_dead_lettered(1);
   batches_.news = {late};
@@ -332,20 +330,20 @@ TEST_F(WatchCommandTest, SaysWhatIsNotInTheTotals) {
   batches_.news = {status};
   const Done rejected = wait();
   EXPECT_EQ(rejected.code, kPartial);
-  EXPECT_EQ(rejected.err, "2 transactions were rejected: muster batch get 7\n");
+  EXPECT_EQ(rejected.err, "2 transactions were rejected: muster batch rejections 7\n");
   std::ofstream(dir_ / "job.yaml") << kTolerant;
   ASSERT_EQ(RunOnServer({"job", "apply", dir_ / "job.yaml"}).code, kOk);
   status.set_job("name");  // the fake job service takes this name from the definition
   batches_.news = {status};
   const Done tolerated = wait();
   EXPECT_EQ(tolerated.code, kOk);
-  EXPECT_EQ(tolerated.err, "2 transactions were rejected (tolerated): muster batch get 7\n");
+  EXPECT_EQ(tolerated.err, "2 transactions were rejected (tolerated): muster batch rejections 7\n");
   status.set_items_dead(1);
   status.set_dead_lettered(500);
   batches_.news = {status};
   const Done given_up = wait();
   EXPECT_EQ(given_up.code, kPartial);
-  EXPECT_THAT(given_up.err, HasSubstr("1 item was given up: muster queue list, "));
+  EXPECT_THAT(given_up.err, HasSubstr("1 item was given up: muster batch dead-letters 7\n"));
 }
 
 TEST_F(WatchCommandTest, SaysThatABatchWasCancelledAndWhy) {

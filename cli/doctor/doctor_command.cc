@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "cli/doctor/commands.h"
+#include "cli/doctor/gateway_checkup.h"
 #include "cli/doctor/nats_checkup.h"
 #include "cli/doctor/work_checkup.h"
 #include "cli/output/environment.h"
@@ -53,6 +54,12 @@ Finding CheckHealth(const MeshClient& mesh, const v1::Instance& instance, bool h
   if (instance.leaving()) {
     return {Health::kWarning, name, "is leaving, or has sent no heartbeat lately",
             "if it should run, check that it does, and that it reaches the NATS server"};
+  }
+  if (instance.heartbeat().has_controller_standby()) {
+    const std::string& owner = instance.heartbeat().controller_standby().owner();
+    return {Health::kOk, name,
+            owner.empty() ? "is standby, and has not seen yet who counts"
+                          : absl::StrCat("is standby, and counts when ", owner, " ends")};
   }
   if (address.empty()) return {Health::kOk, name, "sends heartbeats; it has no server"};
   const char* const unreachable = "check that it runs, and that --advertise leads to it";
@@ -114,11 +121,12 @@ void CheckClockHere(const std::vector<v1::Instance>& instances, absl::Time now,
                        kSetClocks});
 }
 
-// Each would count results into a report of its own.
+// Controllers of an earlier muster count beside each other, each into a report of its own.
 void CheckControllers(const std::vector<v1::Instance>& instances, Findings* findings) {
   std::vector<std::string> names;
   for (const v1::Instance& instance : instances) {
     if (instance.info().role() != v1::ROLE_CONTROLLER || instance.leaving()) continue;
+    if (instance.heartbeat().has_controller_standby()) continue;
     names.push_back(instance.info().instance());
   }
   if (names.size() < 2) return;
@@ -133,9 +141,11 @@ void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets
       {v1::ROLE_PROCESSOR, "start muster-processor: no item is worked on"},
       {v1::ROLE_CONTROLLER, "start muster-controller: no result is counted"}};
   for (const auto& [role, to_do] : needed) {
-    const bool there = std::any_of(
-        instances.begin(), instances.end(),
-        [role = role](const auto& one) { return one.info().role() == role && !one.leaving(); });
+    const bool there =
+        std::any_of(instances.begin(), instances.end(), [role = role](const auto& one) {
+          return one.info().role() == role && !one.leaving() &&
+                 !one.heartbeat().has_controller_standby();
+        });
     if (there) continue;
     const std::string what = EnumName(v1::Role_Name(role), "ROLE_");
     if (role == v1::ROLE_PROCESSOR && !started.empty()) {
@@ -238,6 +248,12 @@ struct DoctorOptions {
   CommonOptions common;
   std::string account = item::kLocalAccount;
   NatsCheckOptions nats;
+  std::vector<std::string> gateways;  // their health listeners
+
+  // A gateway needs no mesh, so a command that names only gateways checks only gateways.
+  bool is_of_gateways_alone() const {
+    return !gateways.empty() && !common.server.named() && nats.url.empty();
+  }
 };
 
 // Longer than a mesh that is well takes, and short enough to ask all that there is to ask.
@@ -245,6 +261,11 @@ constexpr absl::Duration kPatience = absl::Seconds(3);
 
 // A fault of NATS may be the reason why the initiator does not answer, so its findings come first.
 absl::Status Examine(const DoctorOptions& options, const Environment& environment) {
+  const Findings gateways = CheckGateways(options.gateways, kPatience);
+  if (options.is_of_gateways_alone()) {
+    PrintFindings(gateways, options.common, environment);
+    return absl::OkStatus();
+  }
   MUSTER_RETURN_IF_ERROR(RequireServer(options.common, "the doctor looks at a mesh"));
   CommonOptions common = options.common;
   if (!common.server.timeout.has_value()) common.server.timeout = kPatience;
@@ -257,6 +278,7 @@ absl::Status Examine(const DoctorOptions& options, const Environment& environmen
     findings.push_back({Health::kWrong, "initiator", std::string(mesh.status().message()),
                         "see whether muster-initiator runs there"});
   }
+  findings.insert(findings.end(), gateways.begin(), gateways.end());
   PrintFindings(findings, options.common, environment);
   // The findings name the error already.
   if (!mesh.ok()) environment.exit_code = ExitCodeOf(mesh.status());
@@ -274,6 +296,14 @@ void AddDoctor(CLI::App* app, const Environment& environment) {
   command->add_option("--account", options->account, "Whose queues")->capture_default_str();
   command->add_option("--nats", options->nats.url, "The NATS server too, such as nats://host:4222")
       ->envname("MUSTER_NATS");
+  command
+      ->add_option(
+          "--gateway", options->gateways,
+          "The health listener of a queue gateway, HOST:PORT; may be given more than once. "
+          "Without --server and --nats, only gateways are looked at")
+      ->envname("MUSTER_GATEWAYS")
+      ->delimiter(',');
+  host::AddNatsSecrets(command, &options->nats.connection);
   command->add_option("--bucket", options->nats.bucket, "Of the services' records and blobs there")
       ->envname("MUSTER_BUCKET")
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/proto_time.h"
+#include "muster/item/held_keys.h"
 #include "tests/fakes/cli/doctor_fixture.h"
 
 namespace muster::cli {
@@ -91,6 +92,20 @@ TEST_F(DoctorTest, NamesWhoIsNotReadyNotReachableOrNotThere) {
                               HasSubstr("wrong: controller: the initiator has heard of none")));
 }
 
+TEST_F(DoctorTest, SaysWhyAParkedProcessorTakesNothing) {
+  v1::Standby* const standby = mesh_.others[0].mutable_heartbeat()->mutable_standby();
+  standby->set_release("go");
+  *standby->mutable_parked() = base::ToProto(clock_.Now());
+  const Done parked = RunOnServer({"doctor"});
+  EXPECT_EQ(parked.code, kOk);
+  EXPECT_THAT(parked.out,
+              HasSubstr("warning: processor p-1: is parked since 2011-11-11T00:00:00.000Z: "
+                        "it was started to wait for release go; `muster release go` lets "
+                        "it go"));
+  *standby->mutable_left() = base::ToProto(clock_.Now());
+  EXPECT_THAT(RunOnServer({"doctor"}).out, Not(HasSubstr("parked")));
+}
+
 TEST_F(DoctorTest, WarnsOfOtherVersionsAndClocks) {
   mesh_.others[0].mutable_info()->set_version("0.0.1");
   *mesh_.others[0].mutable_heartbeat()->mutable_sent() =
@@ -116,6 +131,17 @@ TEST_F(DoctorTest, FindsItWrongThatTwoControllersCount) {
   EXPECT_EQ(RunOnServer({"doctor"}).code, kOk) << "one is replaced by another";
 }
 
+TEST_F(DoctorTest, SaysForWhomAControllerIsStandby) {
+  v1::Instance other = mesh_.controllers[0];
+  other.mutable_info()->set_instance("c-2");
+  other.mutable_heartbeat()->mutable_controller_standby()->set_owner("controller-1");
+  mesh_.controllers.push_back(other);
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out,
+              HasSubstr("ok: controller c-2: is standby, and counts when controller-1 ends"));
+}
+
 TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
   const queue::QueueId id = {"local", "shop-in-0"};
   ASSERT_TRUE(queues_->CreateQueue(id, {}).ok());
@@ -127,6 +153,11 @@ TEST_F(DoctorTest, WarnsOfPoisonForPrograms) {
   EXPECT_EQ(done.code, kOk);
   EXPECT_THAT(done.out, HasSubstr("{\"health\":\"warning\",\"what\":\"queue local/shop-in-0\","
                                   "\"found\":\"1 message was given up, the oldest: it hung\""));
+  item::HeldKeyStore keys(records_.get());
+  ASSERT_TRUE(keys.Hold(id, {"alice", 7, 0, clock_.Now()}).ok());
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
+              AllOf(HasSubstr("the oldest: it hung; 1 key is held behind it"),
+                    HasSubstr("`muster queue held local/shop-in-0` says why")));
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ Findings CheckNats(const NatsCheckOptions& care) {
          "them; a mesh of one process may have no NATS server"}};
   }
   const std::string what = absl::StrCat("NATS server ", nats::WithoutSecrets(care.url));
-  nats::ConnectionOptions options;
+  nats::ConnectionOptions options = care.connection;
   options.name = "muster doctor";
   const auto connection = nats::Connection::Open(care.url, options);
   if (!connection.ok()) {
@@ -171,7 +171,7 @@ Findings CheckNats(const NatsCheckOptions& care) {
              "check that it runs, and that the URL and the credentials are right"}};
   }
   nats::JetStream jetstream(connection->get(), kCallTimeout);
-  if (const absl::Status enabled = jetstream.CheckEnabled(); !enabled.ok()) {
+  if (const absl::Status enabled = jetstream.ApiLevel().status(); !enabled.ok()) {
     return {{Health::kWrong, what, std::string(enabled.message()),
              "start it with JetStream (-js), and enable it for this account"}};
   }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/doctor/finding.h"
+#include "muster/nats/connection.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::cli {
@@ -11,6 +12,7 @@ namespace muster::cli {
 // The services' options of the same names.
 struct NatsCheckOptions {
   std::string url;  // empty: CheckNats does not look
+  nats::ConnectionOptions connection;
   std::string bucket = "muster";
   int replicas = 1;
   queue::Survives ack_survives = queue::Survives::kProcess;

@@ -1,5 +1,6 @@
 #include "cli/doctor/work_checkup.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,12 +16,15 @@
 #include "cli/queue/queue_admin.h"
 #include "cli/scale/agent_client.h"
 #include "cli/server/mesh_client.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
+#include "muster/item/held_key_admin.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
 #include "muster/scaling/rules/rules.h"
 #include "muster/v1/batch_service.grpc.pb.h"
+#include "muster/v1/schedule_service.grpc.pb.h"
 
 namespace muster::cli {
 
@@ -144,6 +148,19 @@ struct Workforce {
   }
 };
 
+// Processors that wait for a release: their jobs wait with them, unless others work.
+void CheckParked(const std::vector<v1::Instance>& instances, Findings* findings) {
+  for (const v1::Instance& instance : instances) {
+    const v1::Standby& standby = instance.heartbeat().standby();
+    if (instance.leaving() || standby.release().empty() || standby.has_left()) continue;
+    findings->push_back(
+        {Health::kWarning, absl::StrCat("processor ", instance.info().instance()),
+         absl::StrCat("is parked since ", Rfc3339(base::FromProto(standby.parked())),
+                      ": it was started to wait for release ", standby.release()),
+         absl::StrCat("`muster release ", standby.release(), "` lets it go")});
+  }
+}
+
 Troubles HealthIssuesOf(const std::vector<v1::Instance>& instances) {
   Troubles troubles;
   for (const v1::Instance& instance : instances) {
@@ -156,7 +173,7 @@ Troubles HealthIssuesOf(const std::vector<v1::Instance>& instances) {
   return troubles;
 }
 
-// What the job file asks for; empty: whatever processors have.
+// The handler version that the job file asks for; empty: any that processors have.
 std::string WantedVersion(const v1::Job& job) {
   const auto definition = job::ParseJob(job.definition(), job.name());
   if (!definition.ok()) return "";
@@ -211,10 +228,50 @@ void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings
   if (versions.health != Health::kOk) findings->push_back(std::move(versions));
 }
 
-void CheckJobs(const MeshClient& mesh, const Workforce& workforce, Findings* findings) {
+// Whether a batch of the job is not over. An error: it may have one.
+bool HasOpenBatch(const MeshClient& mesh, const std::string& job) {
+  v1::ListBatchesRequest request;
+  request.set_job(job);
+  request.add_states(v1::BATCH_STATE_OPEN);
+  request.add_states(v1::BATCH_STATE_SEALED);
+  request.set_calls(true);
+  request.set_page_size(1);
+  const auto listed = mesh.Call(&v1::BatchService::Stub::ListBatches, request);
+  return !listed.ok() || !listed->batches().empty();
+}
+
+// So long after a job was applied, its user is still setting it up: what it lacks is wrong.
+constexpr absl::Duration kSettingUp = absl::Hours(1);
+
+// A job that nothing can work for, and that nothing waits for, such as one of a tutorial, harms
+// nothing: it must not keep the doctor from saying that the mesh is sound.
+void Soften(const v1::Job& job, Findings* findings) {
+  for (Finding& finding : *findings) {
+    if (finding.health != Health::kWrong) continue;
+    finding.health = Health::kWarning;
+    finding.found += "; no batch of it waits";
+    finding.to_do = absl::StrCat(
+        "give a processor its handler, or remove the job: `muster job "
+        "delete ",
+        job.name(), "`");
+  }
+}
+
+void CheckJobs(const MeshClient& mesh, const Workforce& workforce, absl::Time now,
+               Findings* findings) {
   const absl::StatusOr<std::vector<v1::Job>> jobs = mesh.Jobs();
   if (!jobs.ok()) return findings->push_back(NotSeen("jobs", jobs.status()));
-  for (const v1::Job& job : *jobs) CheckJob(job, workforce, findings);
+  for (const v1::Job& job : *jobs) {
+    Findings found;
+    CheckJob(job, workforce, &found);
+    const bool any_wrong = std::any_of(found.begin(), found.end(), [](const Finding& finding) {
+      return finding.health == Health::kWrong;
+    });
+    const bool is_idle = workforce.handlers.VersionsOf(job.name()).empty() &&
+                         now - base::FromProto(job.updated()) > kSettingUp;
+    if (any_wrong && is_idle && !HasOpenBatch(mesh, job.name())) Soften(job, &found);
+    findings->insert(findings->end(), found.begin(), found.end());
+  }
 }
 
 // Why the oldest poison message of the queue was given up; empty: it cannot be read.
@@ -225,6 +282,27 @@ std::string OldestCause(QueueAdmin& admin, const queue::QueueId& id) {
                       base::Printable(oldest->front().cause.reason, kMaxCauseBytes));
 }
 
+// What waits behind the poison of an input queue, and what to do about both.
+Finding AboutPoison(QueueAdmin& admin, const QueueCounts& queue) {
+  const std::string name = queue.id.ToString();
+  const auto poison = static_cast<uint64_t>(queue.stats.poison);
+  std::string what = absl::StrCat(Counted(poison, "message"), poison == 1 ? " was" : " were",
+                                  " given up", OldestCause(admin, queue.id));
+  // An older initiator holds no keys.
+  const absl::StatusOr<std::vector<item::HeldKeyView>> held = admin.Held(queue.id);
+  if (!held.ok() || held->empty()) {
+    return {Health::kWarning, absl::StrCat("queue ", name), what,
+            absl::StrCat("`muster queue poison ", name,
+                         "` says why; `muster queue redrive` tries them again")};
+  }
+  absl::StrAppend(&what, "; ", Counted(held->size(), "key"), held->size() == 1 ? " is" : " are",
+                  " held behind ", held->size() == 1 ? "it" : "them");
+  return {Health::kWarning, absl::StrCat("queue ", name), what,
+          absl::StrCat("`muster queue held ", name,
+                       "` says why; `muster queue redrive --held` tries them again, `muster queue "
+                       "release` goes on without them")};
+}
+
 void CheckQueues(const CommonOptions& options, const std::string& account,
                  const Environment& environment, Findings* findings) {
   const absl::StatusOr<std::unique_ptr<QueueAdmin>> admin = OpenQueueAdmin(options, environment);
@@ -232,64 +310,41 @@ void CheckQueues(const CommonOptions& options, const std::string& account,
   const absl::StatusOr<std::vector<QueueCounts>> queues = (*admin)->List(account);
   if (!queues.ok()) return findings->push_back(NotSeen("queues", queues.status()));
   bool any = false;
-  for (const auto& [id, stats] : *queues) {
-    if (stats.poison == 0) continue;
+  for (const QueueCounts& queue : *queues) {
+    if (queue.stats.poison == 0) continue;
     any = true;
-    findings->push_back(
-        {Health::kWarning, absl::StrCat("queue ", id.ToString()),
-         absl::StrCat(Counted(static_cast<uint64_t>(stats.poison), "message"),
-                      stats.poison == 1 ? " was" : " were", " given up", OldestCause(**admin, id)),
-         absl::StrCat("`muster queue poison ", id.ToString(),
-                      "` says why; `muster queue redrive` tries them again")});
+    findings->push_back(AboutPoison(**admin, queue));
   }
   if (any) return;
   findings->push_back(
       {Health::kOk, "queues", absl::StrCat(queues->size(), " of ", account, ", none has poison")});
 }
 
-// The finding for a batch if no processor works for its job.
-Finding CheckWaiting(const v1::BatchStatus& batch, const v1::ScalingTarget* starter) {
-  const std::string what = absl::StrCat("batch ", batch.batch());
-  const std::string handler = HandlerOf(batch);
-  if (starter == nullptr) {
-    return {Health::kWrong, what, absl::StrCat("waits: no processor has ", handler),
-            "start a processor with it"};
-  }
-  const std::string target = absl::StrCat("scaling target ", starter->target());
-  if (starter->replicas().ready() > 0) {
-    return {Health::kWarning, what, absl::StrCat("waits: no replica of ", target, " has ", handler),
-            "if it stays so, their logs say why"};
-  }
-  if (starter->decision().replicas() == 0) {
-    return {Health::kWarning, what, absl::StrCat("waits, and ", target, " starts no replica"),
-            absl::StrCat("`muster scale explain --target ", starter->target(), "` says why")};
-  }
-  return {Health::kOk, what,
-          absl::StrCat("waits for ", target, ", which starts ", starter->decision().replicas())};
+// How bad it is that a batch waits. What it waits for, the initiator says.
+Health HealthOf(const v1::BatchStatus& batch, const Workforce& workforce) {
+  if (batch.held_back_items() > 0) return Health::kOk;
+  const v1::ScalingTarget* const starter = workforce.StarterFor(batch.job());
+  const bool lacks_processor = workforce.handlers.VersionsOf(batch.job()).empty();
+  if (!lacks_processor || starter == nullptr) return Health::kWrong;
+  const bool is_starting = starter->replicas().ready() == 0 && starter->decision().replicas() > 0;
+  return is_starting ? Health::kOk : Health::kWarning;
 }
 
 void CheckBatch(const v1::BatchStatus& batch, const Workforce& workforce, Findings* findings) {
   const bool runs =
       batch.state() == v1::BATCH_STATE_OPEN || batch.state() == v1::BATCH_STATE_SEALED;
-  if (!runs) return;
-  const std::string what = absl::StrCat("batch ", batch.batch());
-  if (!batch.problem().empty()) {
-    findings->push_back({Health::kWrong, what, absl::StrCat("waits: ", batch.problem()),
-                         "it goes on by itself once that is mended"});
-  }
-  if (workforce.handlers.Fit(batch)) return;
-  if (workforce.handlers.VersionsOf(batch.job()).empty()) {
-    return findings->push_back(CheckWaiting(batch, workforce.StarterFor(batch.job())));
-  }
-  findings->push_back({Health::kWrong, what,
-                       absl::StrCat("is bound to ", HandlerOf(batch), ", which no processor has"),
-                       "start a processor with that version"});
+  if (!runs || batch.problem().empty()) return;
+  const Health health = HealthOf(batch, workforce);
+  findings->push_back({health, absl::StrCat("batch ", batch.batch()),
+                       absl::StrCat("waits: ", batch.problem()),
+                       health == Health::kOk ? "" : "it goes on by itself once that is mended"});
 }
 
 void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* findings) {
   v1::ListBatchesRequest request;
   request.add_states(v1::BATCH_STATE_OPEN);
   request.add_states(v1::BATCH_STATE_SEALED);
+  request.set_calls(true);
   const size_t before = findings->size();
   const auto check = [&](const v1::ListBatchesResponse& page) {
     for (const v1::BatchStatus& batch : page.batches()) CheckBatch(batch, workforce, findings);
@@ -304,17 +359,51 @@ void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* 
 
 }  // namespace
 
+namespace {
+
+// An initiator of an older muster has no schedules.
+void CheckSchedules(const MeshClient& mesh, Findings* findings) {
+  int sound = 0;
+  const auto look = [&](const v1::ListSchedulesResponse& page) {
+    for (const v1::Schedule& schedule : page.schedules()) {
+      if (schedule.problem().empty()) {
+        ++sound;
+        continue;
+      }
+      const std::string& name = schedule.spec().name();
+      findings->push_back(
+          {Health::kWarning, absl::StrCat("schedule ", name),
+           base::Printable(schedule.problem(), kMaxCauseBytes),
+           absl::StrCat("`muster schedule get ", name, "` says since when, and what comes next")});
+    }
+  };
+  const absl::Status listed = mesh.CallForPages(&v1::ScheduleService::Stub::ListSchedules,
+                                                v1::ListSchedulesRequest(), look);
+  if (absl::IsUnimplemented(listed)) return;
+  if (!listed.ok()) {
+    findings->push_back(NotSeen("schedules", listed));
+  } else if (sound > 0) {
+    findings->push_back({Health::kOk, "schedules",
+                         absl::StrCat("nothing is wrong with ",
+                                      Counted(static_cast<uint64_t>(sound), "schedule"))});
+  }
+}
+
+}  // namespace
+
 void CheckWork(const WorkCheck& check, const MeshClient& mesh, Findings* findings) {
   const Workforce workforce{HandlerInventory(*check.instances), HealthIssuesOf(*check.instances),
                             check.account, *check.started};
+  CheckParked(*check.instances, findings);
   // Each may take as long as a question may.
   using Look = std::function<void(Findings*)>;
-  const std::vector<Look> looks = {[&](Findings* found) { CheckJobs(mesh, workforce, found); },
-                                   [&](Findings* found) {
-                                     CheckQueues(*check.options, check.account, *check.environment,
-                                                 found);
-                                   },
-                                   [&](Findings* found) { CheckBatches(mesh, workforce, found); }};
+  const std::vector<Look> looks = {
+      [&](Findings* found) { CheckJobs(mesh, workforce, check.environment->clock->Now(), found); },
+      [&](Findings* found) {
+        CheckQueues(*check.options, check.account, *check.environment, found);
+      },
+      [&](Findings* found) { CheckBatches(mesh, workforce, found); },
+      [&](Findings* found) { CheckSchedules(mesh, found); }};
   const auto look = [](const Look& one) {
     Findings found;
     one(&found);

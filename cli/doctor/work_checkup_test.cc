@@ -74,6 +74,10 @@ class AtZeroDoctorTest : public ScalingDoctorTest {
     std::ofstream(path) << "shop: 1";
     EXPECT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
   }
+  void PutWaiting(uint64_t number, const std::string& job) {
+    PutBatch(number, job, "");
+    batches_.batches[number].set_problem("no processor has it");
+  }
 };
 
 TEST_F(AtZeroDoctorTest, FindsAnIdleMeshWithoutProcessorsSound) {
@@ -85,40 +89,37 @@ TEST_F(AtZeroDoctorTest, FindsAnIdleMeshWithoutProcessorsSound) {
 }
 
 TEST_F(AtZeroDoctorTest, SaysWhoIsStartedForABatch) {
-  PutBatch(7, "shop", "");
+  PutWaiting(7, "shop");
   agent_.Tell([](AgentState& state) { state.targets[0].mutable_decision()->set_replicas(2); });
-  EXPECT_THAT(RunOnServer({"doctor"}).out,
-              HasSubstr("ok: batch 7: waits for scaling target billing, which starts 2\n"));
+  EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("ok: batch 7: waits: no processor has it\n"));
 }
 
 TEST_F(AtZeroDoctorTest, WarnsOfABatchForWhichNobodyIsStarted) {
-  PutBatch(7, "shop", "");
+  PutWaiting(7, "shop");
   EXPECT_THAT(RunOnServer({"doctor"}).out,
-              HasSubstr("warning: batch 7: waits, and scaling target billing starts no replica; "
-                        "`muster scale explain --target billing` says why\n"));
+              HasSubstr("warning: batch 7: waits: no processor has it; it goes on"));
 }
 
 TEST_F(AtZeroDoctorTest, WarnsOfReplicasThatDoNotHaveTheHandlerThatABatchNeeds) {
-  PutBatch(7, "shop", "");
+  PutWaiting(7, "shop");
   agent_.Tell([](AgentState& state) {
     state.targets[0].mutable_decision()->set_replicas(2);
     state.targets[0].mutable_replicas()->set_ready(2);
   });
   EXPECT_THAT(RunOnServer({"doctor"}).out,
-              HasSubstr("warning: batch 7: waits: no replica of scaling target billing has the "
-                        "handler of job shop; if it stays so"));
+              HasSubstr("warning: batch 7: waits: no processor has it; it goes on"));
 }
 
 TEST_F(AtZeroDoctorTest, ExpectsNobodyOfATargetWithOtherQueues) {
-  PutBatch(7, "shop", "");
+  PutWaiting(7, "shop");
   agent_.Tell([](AgentState& state) { state.targets[0].set_queues(0, "bakery-in"); });
   EXPECT_THAT(RunOnServer({"doctor"}).out,
-              AllOf(HasSubstr("wrong: batch 7: waits: no processor has the handler of job shop"),
+              AllOf(HasSubstr("wrong: batch 7: waits: no processor has it"),
                     HasSubstr("wrong: job shop: no processor has its handler; start")));
 }
 
 TEST_F(AtZeroDoctorTest, ExpectsNobodyOfAnAgentThatOnlyTellsWhatItWouldDo) {
-  PutBatch(7, "shop", "");
+  PutWaiting(7, "shop");
   agent_.Tell([](AgentState& state) { state.agent.set_mode(v1::SCALING_MODE_OBSERVE); });
   EXPECT_THAT(RunOnServer({"doctor"}).out, AllOf(HasSubstr("wrong: batch 7: waits"),
                                                  HasSubstr("wrong: processor: the initiator has")));
@@ -152,20 +153,18 @@ TEST_F(DoctorTest, NamesBatchesThatWait) {
   batches_.batches[8].set_state(v1::BATCH_STATE_COMPLETE);
   const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
-  EXPECT_THAT(done.out,
-              AllOf(HasSubstr("wrong: batch 7: waits: no controller answers; it goes on"),
-                    HasSubstr("wrong: batch 7: is bound to version 6"), Not(HasSubstr("batch 8"))));
+  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: batch 7: waits: no controller answers; it goes on"),
+                              Not(HasSubstr("batch 8"))));
 }
 
-TEST_F(DoctorTest, SaysThatABatchWaitsForWhichNobodyIsThere) {
-  PutBatch(5, "bakery", "");
-  PutBatch(6, "bakery", "6");
+// Workers work the queue off: there is nothing to mend.
+TEST_F(DoctorTest, FindsNothingWrongWithABatchThatAFullQueueHoldsBack) {
+  PutBatch(7, "shop", "");
+  batches_.batches[7].set_problem("its queue holds 500000 items, the bound");
+  batches_.batches[7].set_held_back_items(12);
   const Done done = RunOnServer({"doctor"});
-  EXPECT_EQ(done.code, kError);
-  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: batch 5: waits: no processor has the handler of "
-                                        "job bakery; start a processor with it\n"),
-                              HasSubstr("wrong: batch 6: waits: no processor has version 6 of the "
-                                        "handler of job bakery; start")));
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out, HasSubstr("ok: batch 7: waits: its queue holds 500000 items, the bound\n"));
 }
 
 TEST_F(DoctorTest, HasNothingAgainstABatchThatIsBoundToNoVersionAndHasProcessors) {
@@ -175,16 +174,47 @@ TEST_F(DoctorTest, HasNothingAgainstABatchThatIsBoundToNoVersionAndHasProcessors
   EXPECT_THAT(done.out, HasSubstr("ok: batches: none waits with a problem\n"));
 }
 
+// As the fake job service says of all jobs.
+constexpr absl::Time kApplied = absl::FromUnixSeconds(1323435000);
+
+TEST_F(DoctorTest, FindsItWrongThatAJobThatWasJustAppliedHasNoHandler) {
+  clock_.StepWallClock(kApplied + absl::Minutes(59) - clock_.Now());
+  const std::string path = dir_ / "bakery.yaml";
+  std::ofstream(path) << "bakery: 1";
+  ASSERT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, HasSubstr("wrong: job bakery: no processor has its handler; start"));
+}
+
 TEST_F(DoctorTest, NamesJobsWhoseHandlerNobodyHas) {
   for (const char* job : {"shop", "bakery"}) {
     const std::string path = dir_ / absl::StrCat(job, ".yaml");
     std::ofstream(path) << job << ": 1";
     ASSERT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
   }
+  PutBatch(7, "bakery", "");
   const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("ok: job shop: processors have handler version 7\n"),
                               HasSubstr("wrong: job bakery: no processor has its handler; start")));
+}
+
+// A tutorial's job whose handler was gone kept the doctor red for ever.
+TEST_F(DoctorTest, OnlyWarnsOfAJobThatNoBatchWaitsForAndSaysHowToRemoveIt) {
+  clock_.StepWallClock(kApplied + absl::Minutes(61) - clock_.Now());
+  const std::string path = dir_ / "bakery.yaml";
+  std::ofstream(path) << "bakery: 1";
+  ASSERT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
+  PutBatch(7, "shop", "");
+  PutBatch(8, "bakery", "");
+  batches_.batches[8].set_state(v1::BATCH_STATE_COMPLETE);
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out,
+              HasSubstr("warning: job bakery: no processor has its handler; no batch of it "
+                        "waits; give a processor its handler, or remove the job: `muster "
+                        "job delete bakery`\n"));
 }
 
 // Job "shop" with two processors; p-1 has a handler for it.
@@ -228,6 +258,10 @@ TEST_F(TroubleDoctorTest, FindsItWrongThatOneOfTwoProcessorsLacksTheProgram) {
 TEST_F(TroubleDoctorTest, FindsItWrongThatTheScriptIsMissingEverywhere) {
   HealthIssues("NOT_FOUND: no script /bill.py for python3", false);
   mesh_.others.erase(mesh_.others.begin());
+  clock_.StepWallClock(kApplied + absl::Minutes(61) - clock_.Now());
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
+              HasSubstr("warning: job shop: processor p-2 cannot work"));
+  PutBatch(7, "shop", "");
   const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("cannot work for it: NOT_FOUND: no script /bill.py"),
@@ -247,6 +281,31 @@ TEST_F(TroubleDoctorTest, IsSilentOfWhoLeaves) {
   mesh_.others[1].set_leaving(true);
   EXPECT_THAT(RunOnServer({"doctor"}).out, AllOf(HasSubstr("ok: job shop: processors have handler"),
                                                  Not(HasSubstr("it fails"))));
+}
+
+TEST_F(DoctorTest, SaysWhatIsWrongWithASchedule) {
+  EXPECT_THAT(RunOnServer({"doctor"}).out, Not(HasSubstr("schedule")));
+  v1::ScheduleSpec spec;
+  spec.set_job("shop");
+  spec.set_cron("@daily");
+  for (const char* name : {"nightly", "weekly"}) {
+    spec.set_name(name);
+    ASSERT_TRUE(schedules_.Create(spec, "1").ok());
+  }
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
+              HasSubstr("ok: schedules: nothing is wrong with 2 schedules\n"));
+  const auto entries = schedules_.List().value();
+  ASSERT_TRUE(schedules_
+                  .Change(entries[0],
+                          [](v1::ScheduleRecord* record) {
+                            record->set_problem("no job 'shop'");
+                            return true;
+                          })
+                  .ok());
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
+              AllOf(HasSubstr("warning: schedule nightly: no job 'shop'; `muster schedule get "
+                              "nightly` says since when"),
+                    HasSubstr("ok: schedules: nothing is wrong with 1 schedule\n")));
 }
 
 }  // namespace

@@ -33,12 +33,12 @@ void PrintPadded(absl::string_view text, size_t width, Align align, bool last, s
   if (align == Align::kLeft && !last) out << padding;
 }
 
+}  // namespace
+
 std::string CsvField(absl::string_view text) {
   if (text.find_first_of(",\"\r\n") == absl::string_view::npos) return std::string(text);
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
-
-}  // namespace
 
 std::string Printable(absl::string_view text) { return base::Printable(text, text.size()); }
 

@@ -38,6 +38,9 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// A field of a CSV, quoted where RFC 4180 asks for it.
+std::string CsvField(absl::string_view text);
+
 // `text` with control characters replaced by "?".
 std::string Printable(absl::string_view text);
 

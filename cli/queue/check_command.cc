@@ -5,6 +5,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/work_item_codec.h"
+#include "muster/ledger/batch_ledger.h"
 #include "muster/os/quarantine.h"
 #include "nlohmann/json.hpp"
 #include "services/controller/result_decoder.h"
@@ -31,28 +33,60 @@ namespace {
 using initiator::batch::kBatchNumbers;
 using nlohmann::ordered_json;
 
-// Whether the ledger has the batch of a work item as over: then a copy of the item that cannot be
-// read is no damage, for a processor drops it. A ledger that cannot be opened has none.
-bool IsOfABatchThatIsOver(absl::string_view body, const backend::DataDirUrls& urls) {
-  const absl::StatusOr<item::WorkItem> header = item::DecodeWorkItemHeader(body);
-  if (!header.ok()) return false;
-  const auto ledger = backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadOnly);
-  return ledger.ok() && ledger::IsOver(**ledger, header->identity.batch).value_or(false);
-}
+// Checks the bodies of messages, the items among them against the ledger.
+class BodyCheck {
+ public:
+  explicit BodyCheck(backend::DataDirUrls urls) : urls_(std::move(urls)) {}
 
-// Queues that no job names hold what they like.
-absl::Status CheckBody(const queue::QueueId& queue, absl::string_view body, blob::BlobStore* blobs,
-                       const backend::DataDirUrls& urls) {
-  const std::optional<item::Direction> direction = item::DirectionOf(queue.name);
-  if (!direction.has_value()) return absl::OkStatus();
-  const absl::Status decoded = *direction == item::Direction::kOutput
-                                   ? controller::FirstError(controller::DecodeResults(body, blobs))
-                                   : item::DecodeWorkItem(body, blobs).status();
-  if (!absl::IsDataLoss(decoded)) return absl::OkStatus();
-  const bool is_needed =
-      *direction == item::Direction::kOutput || !IsOfABatchThatIsOver(body, urls);
-  return is_needed ? decoded : absl::OkStatus();
-}
+  // Queues that no job names hold what they like.
+  absl::Status Check(const queue::QueueId& queue, absl::string_view body, blob::BlobStore* blobs) {
+    const std::optional<item::Direction> direction = item::DirectionOf(queue.name);
+    if (!direction.has_value()) return absl::OkStatus();
+    if (*direction == item::Direction::kOutput) {
+      return OnlyDataLoss(controller::FirstError(controller::DecodeResults(body, blobs)));
+    }
+    const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItem(body, blobs);
+    const absl::Status damage =
+        OnlyDataLoss(item.ok() && item->by_reference ? CheckReference(*item) : item.status());
+    return damage.ok() || IsOfABatchThatIsOver(body) ? absl::OkStatus() : damage;
+  }
+
+ private:
+  static absl::Status OnlyDataLoss(const absl::Status& status) {
+    return absl::IsDataLoss(status) ? status : absl::OkStatus();
+  }
+
+  // A ledger that cannot be opened has a check of its own.
+  ledger::BatchLedger* Ledger() {
+    if (ledger_ == nullptr) {
+      auto opened = backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadOnly);
+      if (opened.ok()) ledger_ = *std::move(opened);
+    }
+    return ledger_.get();
+  }
+
+  // DataLoss: the ledger has other content under the item's index. An item that it lacks is no
+  // damage of the message: the run of its batch splits it once more.
+  absl::Status CheckReference(const item::WorkItem& item) {
+    if (Ledger() == nullptr) return absl::OkStatus();
+    const auto boundary = Ledger()->Items(item.identity.batch, item.index, 1);
+    if (!boundary.ok() || boundary->empty() || boundary->front().content == item.content) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(absl::StrCat("work item ", item.identity.batch, "/", item.index,
+                                            ": the ledger has other content for it"));
+  }
+
+  // A copy of an item of such a batch is no damage if it cannot be read: a processor drops it.
+  bool IsOfABatchThatIsOver(absl::string_view body) {
+    const absl::StatusOr<item::WorkItem> header = item::DecodeWorkItemHeader(body);
+    return header.ok() && Ledger() != nullptr &&
+           ledger::IsOver(*Ledger(), header->identity.batch).value_or(false);
+  }
+
+  const backend::DataDirUrls urls_;
+  std::unique_ptr<ledger::BatchLedger> ledger_;
+};
 
 // Absent where there is no sync store. An error is one that the check of the sync store has told.
 absl::StatusOr<sync::VersionedData> NextBatchNumber(const backend::DataDirUrls& urls) {
@@ -93,16 +127,16 @@ absl::Status CheckBatchNumbers(const backend::DataDirUrls& urls, uint64_t last_b
 
 // FailedPrecondition: a run works with the directory. NotFound: nothing is there.
 absl::StatusOr<os::CheckSummary> CheckRunData(const std::string& data_dir,
-                                              const os::CheckOptions& options, base::Clock* clock) {
+                                              const os::CheckOptions& options,
+                                              const std::string& account, base::Clock* clock) {
   backend::DataDirCheck check;
   check.check = options;
-  check.account = item::kLocalAccount;
+  check.account = account;
   check.clock = clock;
   const backend::DataDirUrls urls(data_dir);
-  check.check_body = [&urls](const queue::QueueId& queue, absl::string_view body,
-                             blob::BlobStore* blobs) {
-    return CheckBody(queue, body, blobs, urls);
-  };
+  const auto bodies = std::make_shared<BodyCheck>(urls);
+  check.check_body = [bodies](const queue::QueueId& queue, absl::string_view body,
+                              blob::BlobStore* blobs) { return bodies->Check(queue, body, blobs); };
   MUSTER_ASSIGN_OR_RETURN(backend::DataDirSummary summary, backend::CheckDataDir(data_dir, check));
   MUSTER_RETURN_IF_ERROR(CheckBatchNumbers(urls, summary.last_batch, options, &summary));
   return summary;
@@ -111,6 +145,7 @@ absl::StatusOr<os::CheckSummary> CheckRunData(const std::string& data_dir,
 struct CheckOptions {
   CommonOptions common;
   bool repair = false;
+  std::string account = item::kLocalAccount;
 };
 
 // A line per damage at once, or all of them in one object of JSON at the end.
@@ -176,8 +211,9 @@ absl::Status Check(const CheckOptions& options, const Environment& environment) 
   Printer printer(options, environment);
   os::Quarantine quarantine(options.common.data_dir);
   const os::CheckOptions check{&printer, options.repair ? &quarantine : nullptr};
-  MUSTER_ASSIGN_OR_RETURN(const os::CheckSummary summary,
-                          CheckRunData(options.common.data_dir, check, environment.clock));
+  MUSTER_ASSIGN_OR_RETURN(
+      const os::CheckSummary summary,
+      CheckRunData(options.common.data_dir, check, options.account, environment.clock));
   printer.Conclude(summary, quarantine.path());
   const bool damage_is_there = options.repair ? printer.left() > 0 : summary.damaged > 0;
   if (damage_is_there) environment.exit_code = kDamaged;
@@ -188,13 +224,18 @@ absl::Status Check(const CheckOptions& options, const Environment& environment) 
 
 void AddCheck(CLI::App* app, const Environment& environment) {
   const auto options = std::make_shared<CheckOptions>();
-  CLI::App* const check = AddCommand(
-      app, "check",
-      "Read every stored record of queue, ledger, sync store, blobs and report; exit 6 if one is "
-      "damaged",
-      environment, [options, &environment] { return Check(*options, environment); });
+  CLI::App* const check =
+      AddCommand(app, "check",
+                 "Read every stored record of queue, ledger, sync store, event streams, blobs and "
+                 "report; exit 6 if one is "
+                 "damaged",
+                 environment, [options, &environment] { return Check(*options, environment); });
   check->add_flag("--repair", options->repair,
                   "Mend the damage; keep the removed data in DATA_DIR/damaged");
+  check
+      ->add_option("--account", options->account,
+                   "Of a queue that has lost its name; of a queue gateway's, one of its accounts")
+      ->capture_default_str();
   AddDataDir(check, &options->common);
   AddOutput(check, &options->common);
 }

@@ -7,26 +7,32 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
 #include "muster/base/clock.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/item/held_keys.h"
 #include "muster/item/redrive.h"
 #include "muster/queue/queue_proto.h"
 #include "muster/report/report_client.h"
+#include "muster/sync/optimistic_sync_store.h"
 #include "muster/v1/queue_service.grpc.pb.h"
 
 namespace muster::cli {
 
 namespace {
 
-// As item::RedriveItems, with the stores of `data_dir`. FailedPrecondition while a run holds it.
-absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
-                                                    const item::RedriveRequest& request,
-                                                    base::Clock* clock) {
+// Calls `redrive` with what gives items of the queues of `data_dir` another chance.
+// FailedPrecondition while a run holds it.
+template <typename Result>
+absl::StatusOr<Result> RedriveLocally(
+    const std::string& data_dir, base::Clock* clock,
+    absl::FunctionRef<absl::StatusOr<Result>(queue::QueueStore&, item::BatchReopener&)> redrive) {
   const backend::DataDirUrls urls(data_dir);
   // Nothing is created where nothing is.
   MUSTER_RETURN_IF_ERROR(backend::OpenQueueStore(urls.queue, backend::Mode::kReadOnly,
@@ -42,7 +48,7 @@ absl::StatusOr<item::RedriveSummary> RedriveLocally(const std::string& data_dir,
   // No controller runs here: the next run checks whether the batch is complete.
   report::LocalReportClient desk(report.get());
   item::LedgerBatchReopener reopener(ledger.get(), &desk);
-  return item::RedriveItems(request, *queues, reopener);
+  return redrive(*queues, reopener);
 }
 
 // The queues of a data directory. Looks beside a run that works with the directory; changes are
@@ -82,12 +88,46 @@ class LocalQueueAdmin final : public QueueAdmin {
   }
 
   absl::StatusOr<item::RedriveSummary> Redrive(const item::RedriveRequest& request) override {
-    return RedriveLocally(data_dir_, request, clock_);
+    return RedriveLocally<item::RedriveSummary>(
+        data_dir_, clock_, [&](queue::QueueStore& queues, item::BatchReopener& reopener) {
+          return item::RedriveItems(request, queues, reopener);
+        });
+  }
+
+  absl::StatusOr<std::vector<item::HeldKeyView>> Held(const queue::QueueId& id) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToLook());
+    MUSTER_RETURN_IF_ERROR(store->GetMetadata(id).status());
+    const auto records = OpenRecords(backend::Mode::kReadOnly);
+    if (absl::IsNotFound(records.status())) return std::vector<item::HeldKeyView>();
+    MUSTER_RETURN_IF_ERROR(records.status());
+    item::HeldKeyStore keys(records->get());
+    return item::ListHeldKeys(id, *store, keys);
+  }
+
+  absl::StatusOr<std::vector<item::HeldKeyView>> Release(
+      const item::HeldKeyRequest& request) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToChange());
+    MUSTER_ASSIGN_OR_RETURN(const auto records, OpenRecords(backend::Mode::kReadWrite));
+    item::HeldKeyStore keys(records.get());
+    return item::ReleaseHeldKeys(request, *store, keys);
+  }
+
+  absl::StatusOr<item::HeldKeyRedrive> RedriveHeld(const item::HeldKeyRequest& request) override {
+    return RedriveLocally<item::HeldKeyRedrive>(
+        data_dir_, clock_,
+        [&](queue::QueueStore& queues,
+            item::BatchReopener& reopener) -> absl::StatusOr<item::HeldKeyRedrive> {
+          MUSTER_ASSIGN_OR_RETURN(const auto records, OpenRecords(backend::Mode::kReadWrite));
+          item::HeldKeyStore keys(records.get());
+          return item::RedriveHeldKeys(request, queues, keys, reopener);
+        });
   }
 
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) override {
     MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToChange());
-    return store->PurgePoison(id);
+    MUSTER_ASSIGN_OR_RETURN(const auto records, OpenRecords(backend::Mode::kReadWrite));
+    item::HeldKeyStore keys(records.get());
+    return item::PurgePoison(id, *store, keys);
   }
 
   absl::Status Purge(const queue::QueueId& id) override {
@@ -110,13 +150,19 @@ class LocalQueueAdmin final : public QueueAdmin {
                                    backend::Holders::kInProcess, clock_);
   }
 
+  absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenRecords(backend::Mode mode) const {
+    return backend::OpenSyncStore(backend::DataDirUrls(data_dir_).sync, mode);
+  }
+
   const std::string data_dir_;
   base::Clock* const clock_;  // not owned
 };
 
 constexpr size_t kMaxNamed = 1000;  // messages of one redrive
+// So that a server which hangs does not keep the command for ever.
+constexpr absl::Duration kPacedRedriveTimeout = absl::Hours(24);
 
-// The queues that an initiator serves.
+// The queues that an initiator or a queue gateway serves.
 class RemoteQueueAdmin final : public QueueAdmin {
  public:
   explicit RemoteQueueAdmin(std::unique_ptr<MeshClient> mesh) : mesh_(std::move(mesh)) {}
@@ -175,6 +221,7 @@ class RemoteQueueAdmin final : public QueueAdmin {
     auto call = About<v1::RedriveRequest>(request.queue);
     if (request.messages.empty()) {
       call.set_max_messages(request.max);
+      call.set_messages_per_second(request.per_second);
       MUSTER_RETURN_IF_ERROR(Redrive(call, &summary));
       return summary;
     }
@@ -191,6 +238,31 @@ class RemoteQueueAdmin final : public QueueAdmin {
       return absl::NotFoundError(Missing(request, *named.begin(), summary.messages));
     }
     return summary;
+  }
+
+  absl::StatusOr<std::vector<item::HeldKeyView>> Held(const queue::QueueId& id) override {
+    MUSTER_ASSIGN_OR_RETURN(const auto response,
+                            mesh_->Call(&Stub::ListHeldKeys, About<v1::ListHeldKeysRequest>(id)));
+    return ViewsOf(response.keys());
+  }
+
+  absl::StatusOr<std::vector<item::HeldKeyView>> Release(
+      const item::HeldKeyRequest& request) override {
+    MUSTER_ASSIGN_OR_RETURN(
+        const auto response,
+        mesh_->Call(&Stub::ReleaseHeldKeys, Naming<v1::ReleaseHeldKeysRequest>(request)));
+    return ViewsOf(response.released());
+  }
+
+  absl::StatusOr<item::HeldKeyRedrive> RedriveHeld(const item::HeldKeyRequest& request) override {
+    MUSTER_ASSIGN_OR_RETURN(
+        const auto response,
+        mesh_->Call(&Stub::RedriveHeldKeys, Naming<v1::RedriveHeldKeysRequest>(request)));
+    item::HeldKeyRedrive redrive;
+    AddTo(response.redriven(), &redrive.summary);
+    redrive.without_dead_letter.assign(response.without_dead_letter().begin(),
+                                       response.without_dead_letter().end());
+    return redrive;
   }
 
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) override {
@@ -213,6 +285,25 @@ class RemoteQueueAdmin final : public QueueAdmin {
     return request;
   }
 
+  template <typename Request>
+  static Request Naming(const item::HeldKeyRequest& request) {
+    Request call = About<Request>(request.queue);
+    call.mutable_keys()->Add(request.keys.begin(), request.keys.end());
+    call.set_all(request.keys.empty());
+    return call;
+  }
+
+  static std::vector<item::HeldKeyView> ViewsOf(
+      const google::protobuf::RepeatedPtrField<v1::HeldKey>& keys) {
+    std::vector<item::HeldKeyView> views;
+    for (const v1::HeldKey& key : keys) {
+      views.push_back({{key.key(), key.batch(), key.item(), base::FromProto(key.since())},
+                       key.message_id(),
+                       queue::FromProto(key.cause())});
+    }
+    return views;
+  }
+
   static std::string Missing(const item::RedriveRequest& request, const std::string& first,
                              int64_t redriven) {
     const std::string queue = request.queue.ToString();
@@ -224,12 +315,18 @@ class RemoteQueueAdmin final : public QueueAdmin {
   }
 
   absl::Status Redrive(const v1::RedriveRequest& call, item::RedriveSummary* summary) {
-    MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::Redrive, call));
+    const absl::Duration timeout =
+        call.messages_per_second() == 0 ? rpc::kDefaultCallTimeout : kPacedRedriveTimeout;
+    MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->CallFor(&Stub::Redrive, call, timeout));
+    AddTo(response, summary);
+    return absl::OkStatus();
+  }
+
+  static void AddTo(const v1::RedriveResponse& response, item::RedriveSummary* summary) {
     summary->messages += response.redriven();
     summary->batches.insert(response.batches().begin(), response.batches().end());
     summary->kept_messages += response.kept_messages();
     for (const v1::KeptPoison& kept : response.kept()) summary->kept[kept.batch()] = kept.why();
-    return absl::OkStatus();
   }
 
   const std::unique_ptr<MeshClient> mesh_;

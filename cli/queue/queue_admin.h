@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/output/environment.h"
+#include "muster/item/held_key_admin.h"
 #include "muster/item/redrive.h"
 #include "muster/queue/queue_store.h"
 
@@ -32,7 +33,13 @@ class QueueAdmin {
   virtual absl::StatusOr<std::vector<queue::PoisonMessage>> Poison(const queue::QueueId& id,
                                                                    int max) = 0;
   virtual absl::StatusOr<item::RedriveSummary> Redrive(const item::RedriveRequest& request) = 0;
-  // Answers how many messages were dropped.
+  // Keys that are held in a queue, as item::ListHeldKeys, item::ReleaseHeldKeys and
+  // item::RedriveHeldKeys.
+  virtual absl::StatusOr<std::vector<item::HeldKeyView>> Held(const queue::QueueId& id) = 0;
+  virtual absl::StatusOr<std::vector<item::HeldKeyView>> Release(
+      const item::HeldKeyRequest& request) = 0;
+  virtual absl::StatusOr<item::HeldKeyRedrive> RedriveHeld(const item::HeldKeyRequest& request) = 0;
+  // Answers how many messages were dropped; the keys that they hold are released.
   virtual absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) = 0;
   // Deletes all messages but poison.
   virtual absl::Status Purge(const queue::QueueId& id) = 0;

@@ -1,11 +1,14 @@
-// muster queue list | stats | peek | poison | redrive | purge | check (check_command.cc)
+// muster queue list | stats | peek | poison | redrive | purge | held | release, and
+// check (check_command.cc)
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/output/environment.h"
@@ -14,6 +17,8 @@
 #include "cli/queue/queue_admin.h"
 #include "cli/server/options.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
+#include "muster/item/held_key_admin.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/redrive.h"
 #include "muster/item/work_item_codec.h"
@@ -25,12 +30,17 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr int kMaxRedriveRate = 1'000'000;  // as of the service
+
 struct QueueOptions {
   CommonOptions common;
   std::string queue;
   int max = 10;
   int64_t redrive_max = INT64_MAX;
+  int64_t redrive_rate = 0;  // messages a second; 0: as fast as the store can
   std::vector<std::string> messages;
+  std::vector<std::string> keys;  // as HeldKeys prints them
+  bool all_keys = false;
   std::string account = item::kLocalAccount;
   bool poison = false;
 };
@@ -138,17 +148,70 @@ absl::Status Poison(const QueueOptions& options, const Environment& environment)
   return absl::OkStatus();
 }
 
-absl::Status Redrive(const QueueOptions& options, const Environment& environment) {
-  item::RedriveRequest request;
+// A key on a terminal and on a command line: it may hold any bytes.
+std::string Shown(const std::string& key) {
+  return base::IsValidUtf8(key) ? absl::Utf8SafeCHexEscape(key) : absl::CHexEscape(key);
+}
+
+absl::StatusOr<item::HeldKeyRequest> ParseKeys(const QueueOptions& options) {
+  item::HeldKeyRequest request;
   request.queue = ParseQueue(options.queue);
-  request.messages = options.messages;
-  request.max = options.redrive_max;
-  request.missing = item::Missing::kRefused;
+  for (const std::string& shown : options.keys) {
+    std::string why;
+    if (!absl::CUnescape(shown, &request.keys.emplace_back(), &why)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--key ", shown, ": ", why, "; name it as `muster queue held ",
+                       options.queue, "` does, where a backslash is two"));
+    }
+  }
+  return request;
+}
+
+ordered_json JsonOf(const item::HeldKeyView& view) {
+  ordered_json json = {{"key", Shown(view.held.key)},
+                       {"batch", view.held.batch},
+                       {"item", view.held.item},
+                       {"since", Rfc3339(view.held.since)},
+                       {"message", view.message_id}};
+  json["cause"] = view.cause.reason;
+  return json;
+}
+
+absl::Status Held(const QueueOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
-  MUSTER_ASSIGN_OR_RETURN(const item::RedriveSummary summary, admin->Redrive(request));
-  ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
-  if (summary.kept_messages > 0) json["kept"] = summary.kept_messages;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<item::HeldKeyView> views,
+                          admin->Held(ParseQueue(options.queue)));
+  Table table;
+  table.AddColumns({"key", "item", "since", "message", "cause"});
+  ordered_json json = ordered_json::array();
+  for (const item::HeldKeyView& view : views) {
+    const bool is_redriven = view.message_id.empty();
+    table.AddRow({Shown(view.held.key), absl::StrCat(view.held.batch, "/", view.held.item),
+                  Rfc3339(view.held.since), OrDash(view.message_id),
+                  is_redriven ? "redriven: it waits or is at work" : view.cause.reason});
+    json.push_back(JsonOf(view));
+  }
+  PrintRows(table, json, options.common, environment);
+  return absl::OkStatus();
+}
+
+absl::Status Release(const QueueOptions& options, const Environment& environment) {
+  if (options.keys.empty() && !options.all_keys) {
+    return absl::InvalidArgumentError("which keys? --key names them, --all takes all");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const item::HeldKeyRequest request, ParseKeys(options));
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<item::HeldKeyView> released, admin->Release(request));
+  ordered_json json = ordered_json::array();
+  for (const item::HeldKeyView& view : released) json.push_back(JsonOf(view));
   if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
+  *environment.out << "released: " << Counted(released.size(), "key") << " of "
+                   << request.queue.ToString() << "\n";
+  return absl::OkStatus();
+}
+
+void PrintRedriven(const item::RedriveSummary& summary, const QueueOptions& options,
+                   const Environment& environment) {
   *environment.out << "redriven: " << Counted(static_cast<uint64_t>(summary.messages), "message");
   for (const uint64_t batch : summary.batches) {
     *environment.out << "\nbatch " << batch << " is open again";
@@ -160,6 +223,45 @@ absl::Status Redrive(const QueueOptions& options, const Environment& environment
     *environment.out << "\n" << why << ": its messages stay poison";
   }
   *environment.out << "\n";
+}
+
+ordered_json JsonOf(const item::RedriveSummary& summary) {
+  ordered_json json = {{"messages", summary.messages}, {"batches", summary.batches}};
+  if (summary.kept_messages > 0) json["kept"] = summary.kept_messages;
+  return json;
+}
+
+// The dead letters of held keys.
+absl::Status RedriveKeys(const QueueOptions& options, const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const item::HeldKeyRequest request, ParseKeys(options));
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const item::HeldKeyRedrive redrive, admin->RedriveHeld(request));
+  ordered_json json = JsonOf(redrive.summary);
+  std::vector<std::string> without;
+  for (const std::string& key : redrive.without_dead_letter) without.push_back(Shown(key));
+  if (!without.empty()) json["without_dead_letter"] = without;
+  if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
+  PrintRedriven(redrive.summary, options, environment);
+  if (without.empty()) return absl::OkStatus();
+  *environment.out << "without a dead letter, and still held: " << absl::StrJoin(without, ", ")
+                   << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Redrive(const QueueOptions& options, const Environment& environment) {
+  if (!options.keys.empty() || options.all_keys) return RedriveKeys(options, environment);
+  item::RedriveRequest request;
+  request.queue = ParseQueue(options.queue);
+  request.messages = options.messages;
+  request.max = options.redrive_max;
+  request.missing = item::Missing::kRefused;
+  request.per_second = options.redrive_rate;
+  request.clock = environment.clock;
+  MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
+  MUSTER_ASSIGN_OR_RETURN(const item::RedriveSummary summary, admin->Redrive(request));
+  if (!PrintIfStructured(JsonOf(summary), options.common, environment)) {
+    PrintRedriven(summary, options, environment);
+  }
   return absl::OkStatus();
 }
 
@@ -195,8 +297,8 @@ void AddQueue(CLI::App* app, const Environment& environment) {
     CLI::App* const command =
         AddCommand(parent, name, about, environment, [options, verb, &environment] {
           const absl::Status status = verb(*options, environment);
-          // Messages that are not there are not in that list.
-          return options->messages.empty()
+          // Messages and keys that are not there are not in that list.
+          return options->messages.empty() && options->keys.empty()
                      ? WithListHint(status, "muster queue list", options->common)
                      : status;
         });
@@ -225,9 +327,33 @@ void AddQueue(CLI::App* app, const Environment& environment) {
   CLI::App* const redrive = add_for_one("redrive", "Give poison messages another chance", Redrive);
   CLI::Option* const messages =
       redrive->add_option("--message", options->messages, "Only these messages");
-  redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
-      ->check(CLI::PositiveNumber)
-      ->excludes(messages);
+  CLI::Option* const redrive_max =
+      redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
+          ->check(CLI::PositiveNumber)
+          ->excludes(messages);
+  CLI::Option* const rate =
+      redrive
+          ->add_option(
+              "--rate", options->redrive_rate,
+              "At most so many messages in each second; a stop of the command ends it, and the "
+              "same command goes on")
+          ->check(CLI::Range(1, kMaxRedriveRate))
+          ->excludes(messages);
+  // Of held keys.
+  const auto add_keys = [&](CLI::App* command, const char* all) {
+    CLI::Option* const keys = command->add_option(
+        "--key", options->keys, "Only these held keys, as `muster queue held` shows them");
+    CLI::Option* const all_keys =
+        command->add_flag(all, options->all_keys, "All keys that are held")->excludes(keys);
+    return std::pair(keys, all_keys);
+  };
+  const auto [redriven_keys, redriven_held] = add_keys(redrive, "--held");
+  for (CLI::Option* const one : {redriven_keys, redriven_held}) {
+    one->excludes(messages)->excludes(redrive_max)->excludes(rate);
+  }
+  add_for_one("held", "Keys that are held behind a dead letter, the longest held first", Held);
+  add_keys(add_for_one("release", "Let held keys go on behind their dead letters", Release),
+           "--all");
   add_for_one("purge", "Delete all messages of a queue, leased ones too, but not its poison", Purge)
       ->add_flag("--poison", options->poison,
                  "Only its poison, for good: those items stay dead-lettered");

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/item/held_keys.h"
 #include "tests/fakes/cli/client_fixture.h"
 
 namespace muster::cli {
@@ -33,7 +34,13 @@ class QueueCommandTest : public ClientTest {
     return put->front().message_id;
   }
 
+  void Hold(const std::string& key) {
+    EXPECT_TRUE(keys_.Hold(id_, {key, 7, next_item_++, clock_.Now()}).ok());
+  }
+
   const queue::QueueId id_ = {"local", "shop-in-0"};
+  item::HeldKeyStore keys_{records_.get()};
+  uint64_t next_item_ = 0;
 };
 
 TEST_F(QueueCommandTest, ShowsTheSameHereAndThere) {
@@ -91,6 +98,39 @@ TEST_F(QueueCommandTest, RedrivesThereNoMessageThatIsNotPoison) {
             kUsage);
 }
 
+TEST_F(QueueCommandTest, ShowsHeldKeysTheSameHereAndThere) {
+  EXPECT_EQ(RunBoth({"queue", "held", "shop-in-0", "-o", "json"}).out, "[]\n");
+  Hold("alice");
+  Hold(std::string("b\x01\\\xff", 4));
+  const Done done = RunBoth({"queue", "held", "shop-in-0"});
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr("alice"), HasSubstr("7/0"),
+                    HasSubstr("redriven: it waits or is at work"), HasSubstr("b\\x01\\\\\\xff")));
+  RunBoth({"queue", "held", "shop-in-0", "-o", "json"});
+}
+
+TEST_F(QueueCommandTest, ReleasesThereTheKeysAsTheyAreShown) {
+  for (const char* key : {"alice", "bob", "carol", "O'Brien\\"}) Hold(key);
+  EXPECT_EQ(
+      RunOnServer({"queue", "release", "shop-in-0", "--key", "bob", "--key", "O'Brien\\\\"}).out,
+      "released: 2 keys of local/shop-in-0\n");
+  EXPECT_EQ(RunOnServer({"queue", "release", "shop-in-0", "--key", "bob"}).err,
+            "muster: local/shop-in-0 does not hold the key 'bob'\n");
+  EXPECT_EQ(RunOnServer({"queue", "release", "shop-in-0"}).code, kError) << "of none";
+  EXPECT_EQ(RunOnServer({"queue", "release", "shop-in-0", "--all"}).out,
+            "released: 2 keys of local/shop-in-0\n");
+  EXPECT_TRUE(keys_.Read(id_)->empty());
+}
+
+TEST_F(QueueCommandTest, RedrivesThereNoKeyWithoutADeadLetter) {
+  Hold("alice");
+  const Done done = RunOnServer({"queue", "redrive", "shop-in-0", "--key", "alice"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.err, HasSubstr("none of the 1 held keys of local/shop-in-0 has a dead letter"));
+  EXPECT_EQ(RunOnServer({"queue", "redrive", "shop-in-0", "--key", "a", "--held"}).code, kUsage);
+  EXPECT_EQ(RunOnServer({"queue", "redrive", "shop-in-0", "--held", "--max", "1"}).code, kUsage);
+}
+
 TEST_F(QueueCommandTest, PurgesThere) {
   Put("a");
   GiveUp("b");
@@ -109,6 +149,7 @@ TEST_F(QueueCommandTest, PurgesHereWhenNobodyElseWorksWithTheDirectory) {
   initiator_.reset();
   queue_service_.reset();
   queues_.reset();
+  records_.reset();
   EXPECT_EQ(Run(purge).code, kOk);
   EXPECT_THAT(Run({"queue", "peek", "shop-in-0", "-o", "json", "--data-dir", data_dir()}).out,
               "[]\n");

@@ -52,7 +52,8 @@ absl::StatusOr<BatchUsage> Collect(const CostOptions& options) {
     usage.all = sum;
   }
   if (usage.runs > 0) return usage;
-  return absl::NotFoundError(absl::StrCat("no run of batch ", batch, " has ended"));
+  return absl::NotFoundError(
+      absl::StrCat("no run of batch ", batch, " has ended, or none is kept any more"));
 }
 
 // The queues that an idle process of the job looks at: the input's partitions and the output.

@@ -10,12 +10,15 @@
 #include "muster/backend/backend.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
+#include "muster/base/names.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
 #include "muster/queue/cost.h"
 #include "muster/queue/limits.h"
 #include "muster/report/report_proto.h"
+#include "services/host/build_info.h"
+#include "services/initiator/batch/batch_spans.h"
 
 namespace muster::cli {
 
@@ -53,12 +56,15 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   MUSTER_ASSIGN_OR_RETURN(run->source_, initiator::batch::BatchSource::Open(
                                             run->request_.input, run->request_.job->input));
   run->source_size_ = run->source_->size();
+  run->bytes_ = run->source_->bytes();
   const handler::JobSchema schema = run->request_.job->schema();
   MUSTER_RETURN_IF_ERROR(run->request_.handler.factory(schema).status());
+  MUSTER_RETURN_IF_ERROR(run->OpenTelemetry());
   MUSTER_RETURN_IF_ERROR(run->OpenStores());
   MUSTER_FAILPOINT("run.after_open");
   MUSTER_RETURN_IF_ERROR(run->CreateRoles());
   MUSTER_ASSIGN_OR_RETURN(run->submission_, run->Submit(stop));
+  run->content_batch_ = run->submission_.batch.number;
   run->engine_ = std::make_unique<initiator::batch::BatchEngine>(
       run->submission_.batch.number, run->EngineDependencies(), run->job_queues_.get(),
       std::move(run->source_));
@@ -95,6 +101,18 @@ absl::Status LocalRun::ReopenIfReportIncomplete() {
   return absl::OkStatus();
 }
 
+absl::Status LocalRun::OpenTelemetry() {
+  if (!telemetry::WantsOtlp()) return absl::OkStatus();
+  metrics_ = std::make_unique<telemetry::Registry>();
+  MUSTER_ASSIGN_OR_RETURN(
+      otlp_, telemetry::OtlpExport::StartIfWanted(
+                 {"muster-run", base::MakeInstanceId("run"), std::string(host::BuildVersion())},
+                 metrics_.get(), clock_));
+  return absl::OkStatus();
+}
+
+telemetry::SpanSink* LocalRun::spans() const { return otlp_ == nullptr ? nullptr : otlp_->spans(); }
+
 absl::Status LocalRun::OpenStores() {
   const backend::DataDirUrls urls(request_.data_dir);
   const backend::Mode mode = backend::Mode::kReadWrite;
@@ -124,11 +142,37 @@ absl::Status LocalRun::OpenStores() {
       sync_.get(), initiator::batch::kBatchNumbers, sync::UniqueIdOptions{.range_size = 1});
   job_queues_ =
       std::make_unique<initiator::batch::JobQueues>(queues_.get(), item::kLocalAccount, clock_);
+  back_pressure_ = std::make_unique<initiator::batch::BackPressure>(request_.back_pressure,
+                                                                    queues_.get(), clock_);
   return absl::OkStatus();
+}
+
+// The file of this run's batch is open already. The queue may also hold items of other batches, of
+// runs that were cut off.
+absl::StatusOr<std::shared_ptr<const input::ByteSource>> LocalRun::OpenContent(uint64_t batch) {
+  if (batch == content_batch_) return bytes_;
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch other, ledger_->Get(batch));
+  return initiator::batch::OpenUsersContent(other);
+}
+
+void LocalRun::OnDamage(uint64_t batch, const absl::Status& why) {
+  if (batch != content_batch_) return;  // its items wait until it is run again
+  wakeup_.Fail(absl::FailedPreconditionError(
+      absl::StrCat(why.message(),
+                   ". What is counted stays. Put the file back as it was and run the same command "
+                   "again; or cancel the batch with `muster batch cancel ",
+                   batch, "` and run the new content with --new")));
 }
 
 absl::Status LocalRun::CreateRoles() {
   const std::string account = item::kLocalAccount;
+  content_ = std::make_unique<content::LedgerContent>(content::LedgerContent::Dependencies{
+      .ledger = ledger_.get(),
+      .blobs = blobs_.get(),
+      .open = [this](uint64_t batch) { return OpenContent(batch); },
+      .on_damage = [this](const content::ItemReference& item,
+                          const absl::Status& why) { OnDamage(item.batch, why); },
+      .keeps_copies = true});
   MUSTER_ASSIGN_OR_RETURN(
       processor_,
       processor::Processor::Create(
@@ -138,8 +182,12 @@ absl::Status LocalRun::CreateRoles() {
               .bus = bus_.get(),
               .blobs = blobs_.get(),
               .clock = clock_,
+              .content = content_.get(),
               .slow_items = &slow_items_,
-              .is_over = [this](uint64_t batch) { return ledger::IsOver(*ledger_, batch); }},
+              .is_over = [this](uint64_t batch) { return ledger::IsOver(*ledger_, batch); },
+              .metrics = metrics_.get(),
+              .spans = spans(),
+              .held_keys = sync_.get()},
           processor::Options{.account = account,
                              .threads = request_.threads,
                              .isolated_handlers = request_.handler.isolated}));
@@ -149,7 +197,7 @@ absl::Status LocalRun::CreateRoles() {
           controller::Options{.partitions = {item::OutputQueue(account, request_.job->name, 0)}},
           ControllerEvents(),
           controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
-                                   blobs_.get(), clock_}));
+                                   blobs_.get(), clock_, metrics_.get(), spans()}));
   report_client_ = std::make_unique<report::LocalReportClient>(
       report_.get(), [this](uint64_t batch) { return controller_->CheckCompletion(batch); });
   return absl::OkStatus();
@@ -177,11 +225,16 @@ absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_to
   submit.allow_new_revision = !chosen;
   submit.always_new = request_.always_new;
   submit.trace = request_.trace;
+  submit.sla = request_.sla;
   const bool is_new = absl::IsNotFound(ledger_->FindByRequestId(submit.request_id).status());
   if (is_new && !submit.always_new) MUSTER_RETURN_IF_ERROR(CheckReportIsKnown());
   initiator::batch::BatchOpener opener(request_.job, source_.get(), ledger_.get(),
                                        batch_numbers_.get(), clock_);
-  return opener.Open(submit, stop);
+  MUSTER_ASSIGN_OR_RETURN(initiator::batch::Submission begun, opener.Open(submit, stop));
+  if (begun.start == initiator::batch::Start::kNew) {
+    initiator::batch::RecordSubmit(spans(), begun.batch, begun.batch.created, clock_->Now());
+  }
+  return begun;
 }
 
 absl::Status LocalRun::CheckReportIsKnown() {
@@ -200,9 +253,10 @@ absl::Status LocalRun::CheckReportIsKnown() {
 
 initiator::batch::EngineDependencies LocalRun::EngineDependencies() {
   initiator::batch::EngineDependencies dependencies;
-  dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), clock_};
+  dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), clock_, spans()};
   dependencies.options.account = item::kLocalAccount;
   dependencies.report_client = report_client_.get();
+  dependencies.back_pressure = back_pressure_.get();
   return dependencies;
 }
 
@@ -214,9 +268,13 @@ absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
     MUSTER_RETURN_IF_ERROR(controller_->Start());
     MUSTER_RETURN_IF_ERROR(processor_->Start());
   }
+  std::stop_source end;
+  const std::stop_callback on_stop(stop, [&end] { end.request_stop(); });
+  const std::unique_ptr<HeldWatch> watch =
+      was_done ? nullptr : WatchHeldKeys([&end] { end.request_stop(); });
   // Also for a batch that was done: the run that completed it may have been killed since.
   const absl::StatusOr<initiator::batch::StepResult> ended =
-      RunToEnd(engine_.get(), &wakeup_, clock_, kLossCheckInterval, stop);
+      RunToEnd(engine_.get(), &wakeup_, clock_, kLossCheckInterval, end.get_token());
   if (was_done) {
     MUSTER_RETURN_IF_ERROR(ended.status());
     return Summarise(submission_.batch.completed.value_or(submission_.batch.created) -
@@ -230,13 +288,33 @@ absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   }
   const absl::Duration lapse = clock_->Monotonic() - start;
   RecordUsage(lapse);
-  return Summarise(lapse);
+  MUSTER_ASSIGN_OR_RETURN(RunSummary summary, Summarise(lapse));
+  if (watch != nullptr && !summary.complete) summary.held = watch->found();
+  return summary;
+}
+
+std::unique_ptr<HeldWatch> LocalRun::WatchHeldKeys(std::function<void()> end) {
+  if (request_.job->on_poison != job::OnPoison::kHold) return nullptr;
+  HeldWatch::Sources sources;
+  sources.inputs =
+      item::InputQueues(item::kLocalAccount, request_.job->name, request_.job->queue.partitions);
+  sources.output = item::OutputQueue(item::kLocalAccount, request_.job->name, 0);
+  sources.queues = stored_queues_.get();  // a look is no call of the run's
+  sources.records = sync_.get();
+  sources.clock = clock_;
+  sources.is_put = [this]() -> absl::StatusOr<bool> {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(submission_.batch.number));
+    return batch.state == ledger::BatchState::kSealed && batch.enqueued_items == batch.items;
+  };
+  sources.on_held = std::move(end);
+  return std::make_unique<HeldWatch>(std::move(sources));
 }
 
 void LocalRun::RecordUsage(absl::Duration lapse) {
   const listener::ListenerCounters counters = processor_->listener().counters();
   queue::RunUsage run;
   run.batch = submission_.batch.number;
+  run.ended = clock_->Now();
   run.seconds = absl::ToDoubleSeconds(lapse);
   run.partitions = request_.job->queue.partitions;
   run.threads = request_.threads;
@@ -273,6 +351,9 @@ absl::StatusOr<RunSummary> LocalRun::Summarise(absl::Duration lapse) {
       submission_.start == initiator::batch::Start::kDone ? 0 : counted_before_;
   summary.complete = summary.batch.state == ledger::BatchState::kComplete;
   summary.lapse = lapse;
+  summary.promise =
+      item::StateOfPromise(summary.batch, static_cast<int64_t>(summary.batch.transactions),
+                           summary.progress.transactions, clock_->Now());
   return summary;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -11,15 +13,22 @@
 #include "absl/time/time.h"
 #include "cli/output/environment.h"
 #include "cli/output/progress_bar.h"
+#include "cli/run/held_watch.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/content/ledger_content.h"
+#include "muster/item/held_key_admin.h"
+#include "muster/item/promise.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/store_decorators.h"
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
 #include "muster/sync/unique_id_generator.h"
+#include "muster/telemetry/otlp/otlp.h"
+#include "muster/telemetry/registry.h"
 #include "services/controller/controller.h"
+#include "services/initiator/batch/back_pressure.h"
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
 #include "services/initiator/batch/opener.h"
@@ -51,9 +60,11 @@ struct RunRequest {
   std::string data_dir;
   int threads = 1;
   double calls_per_second = 0;  // the limit of each queue; 0: none
-  std::string request_id;       // empty: made of the job's name and the input's path
+  initiator::batch::BackPressureOptions back_pressure;
+  std::string request_id;  // empty: made of the job's name and the input's path
   bool always_new = false;
   std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
+  std::optional<absl::Duration> sla = std::nullopt;        // none: what the job promises
 };
 
 struct RunSummary {
@@ -61,6 +72,9 @@ struct RunSummary {
   report::Progress progress;
   initiator::batch::Start start = initiator::batch::Start::kNew;
   bool complete = false;
+  std::optional<item::PromiseState> promise = std::nullopt;  // none: nothing was promised
+  // What is left waits behind these; none: it does not.
+  std::optional<item::HeldSummary> held = std::nullopt;
   // Transactions that earlier runs had counted; 0: the batch was done before.
   uint64_t counted_before = 0;
   absl::Duration lapse;  // of this run; of the whole batch if it was done before
@@ -78,8 +92,9 @@ class LocalRun {
 
   const initiator::batch::Submission& submission() const { return submission_; }
 
-  // Runs the batch to its end, or until `stop`. A summary with complete = false means that it was
-  // stopped; the same run goes on later.
+  // Runs the batch to its end, or until `stop`, or until all that is left waits behind held keys. A
+  // summary with complete = false means that it was stopped, or that keys are held; the same run
+  // goes on later.
   absl::StatusOr<RunSummary> Run(const std::stop_token& stop);
 
   RunProgress progress() const;
@@ -88,9 +103,14 @@ class LocalRun {
  private:
   LocalRun(RunRequest request, base::Clock* clock);
 
+  // Where the environment asks for telemetry to be sent.
+  absl::Status OpenTelemetry();
+  telemetry::SpanSink* spans() const;
   absl::Status OpenStores();
   absl::Status CreateRoles();
   controller::Events ControllerEvents();
+  absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t batch);
+  void OnDamage(uint64_t batch, const absl::Status& why);
   absl::StatusOr<initiator::batch::Submission> Submit(const std::stop_token& stop);
   // DataLoss when the report holds a batch of the job that the ledger does not know: it may be one
   // of this input, which would be counted twice.
@@ -100,14 +120,21 @@ class LocalRun {
   initiator::batch::EngineDependencies EngineDependencies();
   absl::Status StopRoles();
   absl::StatusOr<RunSummary> Summarise(absl::Duration lapse);
+  // Null: the job holds no keys. Calls `end`.
+  std::unique_ptr<HeldWatch> WatchHeldKeys(std::function<void()> end);
   // Writes down what this run used, for `muster cost`.
   void RecordUsage(absl::Duration lapse);
   absl::StatusOr<report::Progress> CountedSoFar();
 
   const RunRequest request_;
   base::Clock* const clock_;  // not owned
+  // Null, and otlp_ too: nothing is sent.
+  std::unique_ptr<telemetry::Registry> metrics_;
+  std::unique_ptr<telemetry::OtlpExport> otlp_;
 
   std::unique_ptr<initiator::batch::BatchSource> source_;  // until engine_ has it
+  std::shared_ptr<const input::ByteSource> bytes_;         // of the source
+  uint64_t content_batch_ = 0;  // whose content they are; set before Start
   uint64_t source_size_ = 0;
   std::unique_ptr<queue::QueueStore> stored_queues_;
   std::unique_ptr<queue::ThrottledStore> throttle_;  // only with calls_per_second
@@ -122,10 +149,12 @@ class LocalRun {
   uint64_t counted_before_ = 0;              // transactions, by earlier runs of the batch
 
   std::unique_ptr<initiator::batch::JobQueues> job_queues_;
+  std::unique_ptr<initiator::batch::BackPressure> back_pressure_;
   std::unique_ptr<report::LocalReportClient> report_client_;
   initiator::batch::Wakeup wakeup_;
 
-  processor::SlowItems slow_items_;  // outlives the processor
+  processor::SlowItems slow_items_;                  // outlives the processor
+  std::unique_ptr<content::LedgerContent> content_;  // likewise
   // Roles, in the order in which data passes them; they use all of the above.
   std::unique_ptr<initiator::batch::BatchEngine> engine_;
   std::unique_ptr<processor::Processor> processor_;

@@ -9,6 +9,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "cli/batch/batch_output.h"
 #include "cli/batch/report.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
@@ -23,6 +24,7 @@
 #include "muster/os/stop_signals.h"
 #include "nlohmann/json.hpp"
 #include "services/host/host_options.h"
+#include "services/initiator/back_pressure_options.h"
 #include "services/processor/processor_role.h"
 
 namespace muster::cli {
@@ -47,15 +49,18 @@ struct RunOptions {
   std::string input;
   std::string request_id;
   std::string traceparent;
+  std::string output_file;
+  std::optional<absl::Duration> sla;
   bool always_new = false;
   bool quiet = false;
   double calls_per_second = 0;
+  initiator::batch::BackPressureOptions back_pressure;
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   processor::HandlerAccess handlers;
 };
 
-// Ends a run on a signal, or if its handler refuses the job or cannot be reached: the items would
-// wait for ever. Thread-safe.
+// Ends a run on a signal, or if its handler refuses the job, cannot be reached or has another
+// version: the items would wait for ever. Thread-safe.
 class RunEnd {
  public:
   explicit RunEnd(const std::stop_token& signals)
@@ -97,8 +102,7 @@ Outcome OutcomeOf(const RunSummary& summary) {
   outcome.seconds = absl::ToDoubleSeconds(summary.lapse);
   outcome.transactions_per_second = PerSecond(summary);
   outcome.complete = summary.complete;
-  outcome.late = summary.batch.sla.has_value() && summary.batch.completed.has_value() &&
-                 *summary.batch.completed - summary.batch.created > *summary.batch.sla;
+  outcome.promise = summary.promise;
   return outcome;
 }
 
@@ -140,14 +144,33 @@ absl::Status GivenUp(const absl::Status& obstacle, const RunSummary& summary,
   const absl::Status told = base::Annotate(obstacle, options.job_file);
   if (!absl::IsUnavailable(told)) return told;
   return absl::UnavailableError(
-      absl::StrCat(told.message(), "; start it, then ", ResumeHint(summary, options)));
+      absl::StrCat(told.message(), ", then ", ResumeHint(summary, options)));
 }
 
-void ExplainOutcome(const RunSummary& summary, const job::JobDefinition& job,
+// What is left waits for a decision.
+absl::Status HeldUp(const RunSummary& summary, const RunOptions& options) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("batch ", summary.batch.number,
+                   " waits: ", item::InWords(*summary.held, DataDirOption(options.common.data_dir)),
+                   "; then ", ResumeHint(summary, options)));
+}
+
+// nullopt: none was given up, or the report cannot be read, which is no reason to fail a run.
+std::optional<report::ItemRow> FirstDeadLetter(const RunSummary& summary, LocalRun& run) {
+  if (summary.progress.items_dead == 0) return std::nullopt;
+  const auto reader = run.report().Read();
+  if (!reader.ok()) return std::nullopt;
+  const auto dead = (*reader)->DeadLetters(summary.batch.number, 0, 1);
+  if (!dead.ok() || dead->empty()) return std::nullopt;
+  return dead->front();
+}
+
+void ExplainOutcome(const RunSummary& summary, LocalRun& run, const job::Tolerance& tolerate,
                     const RunOptions& options, const Environment& environment) {
   if (summary.complete) {
-    *environment.err << OutcomeOf(summary).Losses(job.tolerate,
-                                                  DataDirOption(options.common.data_dir));
+    Outcome outcome = OutcomeOf(summary);
+    outcome.first_dead = FirstDeadLetter(summary, run);
+    *environment.err << outcome.Losses(tolerate, DataDirOption(options.common.data_dir));
     return;
   }
   *environment.err << "stopped; " << ResumeHint(summary, options) << "\n";
@@ -167,9 +190,13 @@ absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& opti
 absl::Status Run(const RunOptions& options, const Environment& environment) {
   const os::StopSignals signals(OnStop());
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
+  if (!options.output_file.empty() && job.outputs.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.job_file, ": the job has no outputs, so there is nothing for --output-file"));
+  }
   RunEnd end(signals.token());
   processor::HandlerAccess access = options.handlers;
-  access.on_refused = access.on_unreached = [&end](const absl::Status& why) { end.GiveUp(why); };
+  access.on_refused = access.on_no_server = [&end](const absl::Status& why) { end.GiveUp(why); };
   MUSTER_ASSIGN_OR_RETURN(processor::JobHandler handler,
                           FindHandlerOf(job, options.job_file, access, environment));
   RunRequest request;
@@ -179,7 +206,9 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   request.data_dir = options.common.data_dir;
   request.threads = options.threads;
   request.calls_per_second = options.calls_per_second;
+  request.back_pressure = options.back_pressure;
   request.request_id = options.request_id;
+  request.sla = options.sla;
   request.always_new = options.always_new;
   request.trace = TraceOfCaller(options.traceparent, environment);
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
@@ -189,6 +218,11 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
                           RunWithProgress(*run, options, end.token(), environment));
   if (const absl::Status obstacle = end.obstacle(); !obstacle.ok() && !summary.complete) {
     return GivenUp(obstacle, summary, options);
+  }
+  if (summary.held.has_value()) return HeldUp(summary, options);
+  if (!options.output_file.empty() && summary.complete) {
+    MUSTER_RETURN_IF_ERROR(
+        WriteOutputFile(run->report(), summary.batch.number, options.output_file));
   }
   const bool is_printed = PrintIfStructured(OutcomeOf(summary).Json(), options.common, environment);
   if (!is_printed && summary.complete) {
@@ -202,7 +236,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
                                        *environment.out));
     PrintSummary(summary, options.common.data_dir, *environment.out);
   }
-  ExplainOutcome(summary, job, options, environment);
+  ExplainOutcome(summary, *run, job.tolerate, options, environment);
   environment.exit_code = OutcomeOf(summary).Code(job.tolerate);
   return absl::OkStatus();
 }
@@ -215,6 +249,11 @@ void AddRun(CLI::App* app, const Environment& environment) {
       "run", "Run a job on an input, in this process, to the end; again after a crash it goes on");
   run->add_option("JOB", options->job_file, "The job file (YAML)")->required();
   run->add_option("--input", options->input, "The file with the transactions")->required();
+  run->add_option(
+         "--output-file", options->output_file,
+         "Where the records go that the handler returns: CSV, or JSON lines if the name ends "
+         "in .json or .jsonl")
+      ->type_name("FILE");
   run->add_option("--threads", options->threads, "Workers at most")
       ->check(CLI::Range(1, kMaxThreads))
       ->envname("MUSTER_THREADS")
@@ -224,16 +263,19 @@ void AddRun(CLI::App* app, const Environment& environment) {
   run->add_option("--throttle", options->calls_per_second,
                   "Calls a second that each queue takes; more are told to come back later")
       ->check(CLI::Range(1.0, 1e9));
+  initiator::AddBackPressureOptions(run, &options->back_pressure);
+  AddSla(run, kSubmittedSla, &options->sla);
   AddTraceparent(run, &options->traceparent);
-  run->add_flag("--new", options->always_new, "A new batch, whatever was run before");
+  run->add_flag("--new", options->always_new, "A new batch, also where this input was run before");
   run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
   processor::AddHandlerOptions(run, &options->handlers);
   run->add_flag("--allow-plaintext", options->handlers.allow_plaintext,
                 "Call handlers on other hosts without TLS")
       ->envname(host::EnvironmentName("--allow-plaintext"));
-  host::AddDuration(run, "--handler-patience", &options->handlers.reach_patience,
-                    absl::ZeroDuration(), kMaxHandlerPatience,
-                    "How long to wait for a handler server that does not answer yet");
+  host::AddDuration(
+      run, "--handler-patience", &options->handlers.server_patience, absl::ZeroDuration(),
+      kMaxHandlerPatience,
+      "How long to wait for a handler server that is not there yet, or of another version");
   AddDataDir(run, &options->common);
   AddOutput(run, &options->common);
   run->callback([options, run, &environment] {

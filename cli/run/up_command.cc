@@ -35,10 +35,7 @@ void AddUp(CLI::App* app, const Environment& environment) {
   host::AddHostOptions(command, &options->host);
   initiator::AddInitiatorOptions(command, &options->roles.initiator);
   processor::AddProcessorOptions(command, &options->roles.processor);
-  command
-      ->add_option("--report", options->roles.controller.report_url,
-                   "The report's URL; without it, sqlite:report.db in the data directory")
-      ->envname(host::EnvironmentName("--report"));
+  controller::AddControllerOptions(command, &options->roles.controller);
   command->callback([options, command, &environment] {
     host::TakeRefusedVariables(command);
     const auto make_role = [&](const host::HostOptions& host, base::Clock* clock) {

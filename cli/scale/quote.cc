@@ -60,6 +60,7 @@ std::string VerdictCell(const v1::QuoteResponse& quote) {
   if (quote.feasible()) return "yes";
   const std::string late =
       quote.has_late_by() ? absl::StrCat(DurationCell(quote.late_by()), " late") : "never done";
+  if (quote.measured_batches() > 0) return absl::StrCat("no: ", late);
   const std::string needs = quote.needs() > 0
                                 ? absl::StrCat("it needs ", quote.needs(), " replicas")
                                 : "no number of replicas would do it";
@@ -69,8 +70,19 @@ std::string VerdictCell(const v1::QuoteResponse& quote) {
 }  // namespace
 
 std::optional<double> QuoteView::Cost() const {
-  if (!price.has_value()) return std::nullopt;
+  if (!price.has_value() || quote.measured_batches() > 0) return std::nullopt;
   return quote.replica_seconds() / kSecondsOfAnHour * *price;
+}
+
+// Of replicas, the last batches say nothing.
+void QuoteView::PrintReplicasTo(std::ostream& out) const {
+  out << "replicas: " << quote.replicas_now() << " now, " << quote.replicas()
+      << " for this, at most " << quote.max()
+      << "\nreplica time: " << scaling::policy::ShowDuration(absl::Seconds(quote.replica_seconds()))
+      << "\n";
+  if (const std::optional<double> cost = Cost(); cost.has_value()) {
+    out << "cost: " << queue::ShowDollars(*cost) << "\n";
+  }
 }
 
 void QuoteView::PrintTo(std::ostream& out, absl::Time now) const {
@@ -83,13 +95,7 @@ void QuoteView::PrintTo(std::ostream& out, absl::Time now) const {
       << "\nfeasible: " << VerdictCell(quote)
       << "\nfinish: " << (quote.has_finish() ? WhenCell(quote.finish(), now) : "never") << "\n";
   if (quote.has_deadline()) out << "deadline: " << WhenCell(quote.deadline(), now) << "\n";
-  out << "replicas: " << quote.replicas_now() << " now, " << quote.replicas()
-      << " for this, at most " << quote.max()
-      << "\nreplica time: " << scaling::policy::ShowDuration(absl::Seconds(quote.replica_seconds()))
-      << "\n";
-  if (const std::optional<double> cost = Cost(); cost.has_value()) {
-    out << "cost: " << queue::ShowDollars(*cost) << "\n";
-  }
+  if (quote.measured_batches() == 0) PrintReplicasTo(out);
   if (quote.has_shortest_sla()) {
     out << "shortest promise: " << DurationCell(quote.shortest_sla()) << "\n";
   }
@@ -114,6 +120,7 @@ ordered_json QuoteView::Json() const {
   const std::optional<double> cost = Cost();
   json["cost"] = cost.has_value() ? ordered_json(*cost) : ordered_json();
   json["shortest_sla_seconds"] = SecondsJson(quote.has_shortest_sla(), quote.shortest_sla());
+  json["measured_batches"] = quote.measured_batches();
   json["explanation"] = quote.explanation();
   return json;
 }
@@ -164,19 +171,6 @@ absl::Status ShowQuote(const QuoteOptions& options, const Environment& environme
 
 }  // namespace
 
-void AddSla(CLI::App* command, std::optional<absl::Duration>* sla) {
-  command->add_option_function<std::string>(
-      "--sla",
-      [sla](const std::string& text) {
-        const absl::StatusOr<absl::Duration> parsed = base::ParseDuration(text);
-        if (!parsed.ok() || *parsed <= absl::ZeroDuration()) {
-          throw CLI::ValidationError("--sla", absl::StrCat("'", text, "' is no time like 5m"));
-        }
-        *sla = *parsed;
-      },
-      "How long it may take, such as 5m; without it, what the rules promise");
-}
-
 void AddQuoteVerb(CLI::App* batch, const Environment& environment) {
   const auto options = std::make_shared<QuoteOptions>();
   CLI::App* const quote =
@@ -189,7 +183,7 @@ void AddQuoteVerb(CLI::App* batch, const Environment& environment) {
   size->add_option("--transactions", options->transactions, "So many, of no file")
       ->check(CLI::PositiveNumber);
   size->require_option(1);
-  AddSla(quote, &options->sla);
+  AddSla(quote, kAskedSla, &options->sla);
   quote->add_option("--price", options->price, "Dollars for an hour of a replica")
       ->check(CLI::NonNegativeNumber);
   AddServer(quote, &options->common);

@@ -26,6 +26,7 @@ struct QuoteView {
  private:
   // "name: value" lines, and what it comes to. Times are told from `now`, too.
   void PrintTo(std::ostream& out, absl::Time now) const;
+  void PrintReplicasTo(std::ostream& out) const;
   nlohmann::ordered_json Json() const;
   std::optional<double> Cost() const;
 };
@@ -35,7 +36,8 @@ struct QuoteView {
 // Adds the verb to `batch`. `environment` outlives the app.
 void AddQuoteVerb(CLI::App* batch, const Environment& environment);
 
-// "--sla TIME" of a command, into `sla`.
-void AddSla(CLI::App* command, std::optional<absl::Duration>* sla);
+// What --sla means where work is only asked about.
+inline constexpr char kAskedSla[] =
+    "How long it may take, such as 5m; without it, what the rules promise";
 
 }  // namespace muster::cli

@@ -12,7 +12,9 @@
 namespace muster::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The fixture has job "name", with CSV input that has a column "amount". The fake job service takes
 // the text before the first colon as the job's name.
@@ -77,6 +79,19 @@ TEST_F(QuoteCommandTest, AnswersPrograms) {
   EXPECT_EQ(json["shortest_sla_seconds"], 390);
   EXPECT_TRUE(json["cost"].is_null());
   EXPECT_FALSE(batches_.quoted().has_sla());
+}
+
+TEST_F(QuoteCommandTest, SaysNothingOfReplicasWhereTheLastBatchesWereMeasured) {
+  batches_.quote->set_measured_batches(7);
+  batches_.quote->set_explanation("No scaling agent makes this forecast.");
+  const Done done =
+      RunOnServer({"batch", "quote", "shop", "--transactions", "1", "--price", "0.4"});
+  EXPECT_EQ(done.code, kDeadlineMissed);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("feasible: no: 90 s late\nfinish: "),
+                              HasSubstr("\n\nNo scaling agent"), Not(HasSubstr("replica")),
+                              Not(HasSubstr("cost"))));
+  const Done json = RunOnServer({"batch", "quote", "shop", "--transactions", "1", "-o", "json"});
+  EXPECT_EQ(nlohmann::json::parse(json.out)["measured_batches"], 7);
 }
 
 TEST_F(QuoteCommandTest, EndsWithZeroWhereItIsFeasible) {

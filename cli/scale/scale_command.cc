@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -84,6 +85,8 @@ absl::Status WatchDecisions(const DecisionsOptions& options, const Environment& 
     return absl::InvalidArgumentError("--watch writes lines, JSON or YAML, not CSV");
   }
   MUSTER_ASSIGN_OR_RETURN(const auto agent, ScalingAgentClient::Find(options.common));
+  std::stop_source end;
+  const std::stop_callback on_signal(signals.token(), [&end] { end.request_stop(); });
   const DecisionFeed::Tell tell = [&](const v1::ScalingDecision& decision) {
     switch (options.common.output) {
       case OutputFormat::kJson:
@@ -96,13 +99,16 @@ absl::Status WatchDecisions(const DecisionsOptions& options, const Environment& 
         *environment.out << DecisionLine(decision) << "\n";
     }
     environment.out->flush();
+    if (!environment.out->good()) end.request_stop();
   };
   const auto tell_trouble = [&](const absl::Status& trouble) {
     *environment.err << "muster: " << Printable(trouble.message()) << "; trying again for a while"
                      << std::endl;
   };
   DecisionFeed feed(agent.get(), options.target, options.limit, tell);
-  return feed.Follow(tell_trouble, environment.clock, signals.token());
+  const absl::Status followed = feed.Follow(tell_trouble, environment.clock, end.get_token());
+  // muster::cli::Main tells why nothing more can be written.
+  return environment.out->good() ? followed : absl::OkStatus();
 }
 
 absl::Status ListDecisions(const DecisionsOptions& options, const Environment& environment) {
@@ -192,7 +198,7 @@ void AddScaleStatus(CLI::App* scale, const Environment& environment) {
   simulate->add_option("--items", work->work.items, "So many work items")
       ->required()
       ->check(CLI::Range(int64_t{1}, scaling::policy::kMaxQuotedItems));
-  AddSla(simulate, &work->work.sla);
+  AddSla(simulate, kAskedSla, &work->work.sla);
   simulate
       ->add_option("--rate", work->work.items_per_second,
                    "Items per second of one replica, in place of what is known")
@@ -227,9 +233,9 @@ void AddScaleOverride(CLI::App* scale, const Environment& environment) {
                     options, Override, environment);
   command->add_option("TARGET", options->target, "As the rules name it")->required();
   CLI::Option_group* const what = command->add_option_group("what");
-  CLI::Option* const replicas =
-      what->add_option("REPLICAS", options->replicas, "So many, whatever the policy says")
-          ->check(CLI::NonNegativeNumber);
+  CLI::Option* const replicas = what->add_option("REPLICAS", options->replicas,
+                                                 "So many, also where the policy says otherwise")
+                                    ->check(CLI::NonNegativeNumber);
   what->add_flag("--clear", options->clear, "Let the policy decide again");
   what->require_option(1);
   CLI::Option* const hold =

@@ -32,7 +32,8 @@ rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
 }  // namespace
 
 bool Serves(const v1::Instance& instance) {
-  return !instance.leaving() && !instance.info().address().empty();
+  return !instance.leaving() && !instance.heartbeat().has_controller_standby() &&
+         !instance.info().address().empty();
 }
 
 absl::Status Explain(const absl::Status& status, const Peer& peer) {
@@ -124,18 +125,6 @@ HandlerInventory::HandlerInventory(absl::Span<const v1::Instance> instances) {
 std::set<std::string> HandlerInventory::VersionsOf(const std::string& job) const {
   const auto found = versions_.find(job);
   return found == versions_.end() ? std::set<std::string>() : found->second;
-}
-
-bool HandlerInventory::Fit(const v1::BatchStatus& batch) const {
-  const std::set<std::string> versions = VersionsOf(batch.job());
-  return batch.handler_version().empty() ? !versions.empty()
-                                         : versions.contains(batch.handler_version());
-}
-
-std::string HandlerOf(const v1::BatchStatus& batch) {
-  const std::string& version = batch.handler_version();
-  return absl::StrCat(version.empty() ? "" : absl::StrCat("version ", version, " of "),
-                      "the handler of job ", batch.job());
 }
 
 }  // namespace muster::cli

@@ -26,7 +26,7 @@
 
 namespace muster::cli {
 
-// Whether to call the instance: not if it leaves or has no address.
+// Whether to call the instance: not if it leaves, is standby or has no address.
 bool Serves(const v1::Instance& instance);
 
 // An instance that serves calls.
@@ -95,6 +95,13 @@ class MeshClient {
                                 const std::type_identity_t<Request>& request) const {
     return Call(method, request, initiator_);
   }
+  // The same, within `timeout` unless the options set one.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> CallFor(Method<Stub, Request, Response> method,
+                                   const std::type_identity_t<Request>& request,
+                                   absl::Duration timeout) const {
+    return Call(method, request, initiator_, timeout);
+  }
   // Calls a List method of the initiator page by page, and hands each page to `take`.
   template <typename Stub, typename Request, typename Response, typename Take>
   absl::Status CallForPages(Method<Stub, Request, Response> method,
@@ -129,16 +136,10 @@ class HandlerInventory {
 
   // Of the handler of `job`; empty: no processor has it.
   std::set<std::string> VersionsOf(const std::string& job) const;
-  // Whether a processor has the handler version that the batch is bound to, or any version if it is
-  // bound to none.
-  bool Fit(const v1::BatchStatus& batch) const;
 
  private:
   std::map<std::string, std::set<std::string>> versions_;  // by job
 };
-
-// The handler that the batch needs: "version 2 of the handler of job shop".
-std::string HandlerOf(const v1::BatchStatus& batch);
 
 // ParallelMap: asks many peers at the same time, so that a slow one does not delay the others.
 

@@ -21,13 +21,6 @@ v1::Instance Processor(const std::string& version, v1::Role role = v1::ROLE_PROC
   return instance;
 }
 
-v1::BatchStatus Batch(const std::string& job, const std::string& version) {
-  v1::BatchStatus batch;
-  batch.set_job(job);
-  batch.set_handler_version(version);
-  return batch;
-}
-
 TEST(HandlerInventoryTest, AreThoseOfProcessorsThatStay) {
   std::vector<v1::Instance> instances = {Processor("2"), Processor("1"), Processor("2"),
                                          Processor("3"), Processor("4", v1::ROLE_CONTROLLER)};
@@ -35,20 +28,6 @@ TEST(HandlerInventoryTest, AreThoseOfProcessorsThatStay) {
   const HandlerInventory there(instances);
   EXPECT_THAT(there.VersionsOf("shop"), ElementsAre("1", "2"));
   EXPECT_THAT(there.VersionsOf("bakery"), IsEmpty());
-}
-
-TEST(HandlerInventoryTest, FitABatchThatIsBoundToOneOfThemOrToNone) {
-  const HandlerInventory there(std::vector<v1::Instance>{Processor("2")});
-  EXPECT_TRUE(there.Fit(Batch("shop", "2")));
-  EXPECT_TRUE(there.Fit(Batch("shop", "")));
-  EXPECT_FALSE(there.Fit(Batch("shop", "3")));
-  EXPECT_FALSE(there.Fit(Batch("bakery", "2")));
-  EXPECT_FALSE(there.Fit(Batch("bakery", "")));
-}
-
-TEST(HandlerInventoryTest, AreNamedWithTheVersionThatABatchIsBoundTo) {
-  EXPECT_EQ(HandlerOf(Batch("shop", "3")), "version 3 of the handler of job shop");
-  EXPECT_EQ(HandlerOf(Batch("shop", "")), "the handler of job shop");
 }
 
 }  // namespace

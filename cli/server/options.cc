@@ -7,10 +7,13 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "muster/base/quantity.h"
+#include "muster/job/limits.h"
 
 namespace muster::cli {
 
@@ -119,6 +122,38 @@ absl::StatusOr<base::TraceContext> FromEnvironment(const std::string& traceparen
 }
 
 }  // namespace
+
+void AddSla(CLI::App* command, const char* about, std::optional<absl::Duration>* sla) {
+  command->add_option_function<std::string>(
+      "--sla",
+      [sla](const std::string& text) {
+        const absl::StatusOr<absl::Duration> parsed = base::ParseDuration(text);
+        if (!parsed.ok() || *parsed < job::kMinSla || *parsed > job::kMaxSla) {
+          throw CLI::ValidationError("--sla", absl::StrCat("'", text, "' is no time like 5m"));
+        }
+        *sla = *parsed;
+      },
+      about);
+}
+
+void AddLabels(CLI::App* command, const char* about, item::Labels* labels) {
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--label",
+          [labels](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              const auto label = item::ParseLabel(text);
+              if (label.ok()) (*labels)[label->first] = label->second;
+            }
+          },
+          about)
+      ->type_name("NAME=VALUE")
+      ->check([](const std::string& text) {
+        return std::string(item::ParseLabel(text).status().message());
+      })
+      ->expected(1)
+      ->take_all();
+}
 
 void AddTraceparent(CLI::App* command, std::string* traceparent) {
   command

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "cli/output/environment.h"
 #include "muster/base/trace_context.h"
+#include "muster/item/labels.h"
 
 namespace muster::cli {
 
@@ -49,6 +51,17 @@ absl::Status RequireDataDir(const std::string& data_dir);
 
 // InvalidArgument, with how to name a server, if none is named.
 absl::Status RequireServer(const CommonOptions& options, absl::string_view what);
+
+// Adds `--sla TIME`, 1 ms to 365 days, into `sla`, which outlives the app. `about` is its help.
+void AddSla(CLI::App* command, const char* about, std::optional<absl::Duration>* sla);
+
+// What --sla means where work is submitted.
+inline constexpr char kSubmittedSla[] =
+    "Promise this batch to be done within this time, such as 10m; without it, its job's promise";
+
+// Adds `--label NAME=VALUE`, repeatable, into `labels`, which outlives the app. `about` is its
+// help.
+void AddLabels(CLI::App* command, const char* about, item::Labels* labels);
 
 // The trace that a submission belongs to: the one that the command line names, or the one in which
 // muster was started.

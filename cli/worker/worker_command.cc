@@ -44,8 +44,8 @@ using WorkerResults = std::vector<WorkerResult>;
 using Deed = absl::StatusOr<WorkerResults> (*)(const MeshClient&, const Worker&,
                                                const WorkerOptions&);
 
-// Says of each processor that failed why it did. An error counts for more than no answer, whichever
-// comes last.
+// Says of each processor that failed why it did. For the exit code an error counts for more than no
+// answer, in any order.
 void FailEach(const std::vector<absl::Status>& failures, const Environment& environment) {
   int code = kOk;
   for (const absl::Status& failure : failures) {
@@ -245,7 +245,10 @@ void AddWorker(CLI::App* app, const Environment& environment) {
   };
   ask_whom(add_deed("pause", "Let them finish what they have, and take nothing more", Pause),
            {"--instance", "--job"});
-  add_deed("resume", "End a pause", Resume);
+  // Without a choice it means all, too: nothing is lost by it. The flag is the one of `pause`.
+  CLI::App* const resume = add_deed("resume", "End a pause", Resume);
+  resume->add_flag("--all", options->all, "Every processor, as without any choice")
+      ->excludes(resume->get_option("--instance"));
   CLI::App* const drain =
       add_deed("drain", "Stop them for good, so that they can be taken away", Drain);
   drain->add_option("--grace", options->grace, "What handlers may take to finish")

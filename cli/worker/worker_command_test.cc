@@ -58,6 +58,7 @@ class TestProcessor final : public processor::JobListeners {
             .ok());
   }
   void Die() { server_.reset(); }
+  void ParkFor(const std::string& release) { parked_for_ = release; }
 
   // The instance as the mesh heard it last.
   v1::Instance Heard() const {
@@ -79,6 +80,9 @@ class TestProcessor final : public processor::JobListeners {
       load->set_items_per_second(12.5);
       *load->mutable_service_time()->mutable_p95() = base::ToProto(absl::Milliseconds(80));
     }
+    if (!parked_for_.empty()) {
+      instance.mutable_heartbeat()->mutable_standby()->set_release(parked_for_);
+    }
     return instance;
   }
 
@@ -94,6 +98,7 @@ class TestProcessor final : public processor::JobListeners {
     return all;
   }
   std::map<std::string, std::string> OpenIssues() override { return {}; }
+  std::string ParkedFor() override { return parked_for_; }
   void Retire(absl::string_view job) override { retired_.emplace_back(job); }
 
  private:
@@ -109,6 +114,7 @@ class TestProcessor final : public processor::JobListeners {
   listener::testing::MemoryStore store_{clock_};
   std::map<std::string, std::shared_ptr<listener::QueueListener>> listeners_;
   std::vector<std::string> retired_;
+  std::string parked_for_;
   processor::WorkerService service_{this, clock_};
   std::unique_ptr<rpc::Server> server_ = Serve();
   const std::string address_ = server_->addresses().front();
@@ -142,6 +148,18 @@ TEST_F(WorkerCommandTest, ListsWhatEachProcessorDoesForEachJob) {
       "p-2       pears   listening     3       0    4      0     12.5  80ms  pears-v7   ", heard,
       "  -\n");
   EXPECT_EQ(done.out, wanted);
+}
+
+TEST_F(WorkerCommandTest, SaysWhichReleaseAParkedProcessorWaitsFor) {
+  two_.ParkFor("go");
+  mesh_.others = {one_.Heard(), two_.Heard()};
+  EXPECT_THAT(RunOnServer({"worker", "list"}).out,
+              ContainsRegex("p-2 +pears +parked .*parked until release go\n"));
+  TestProcessor idle("p-3", &clock_);
+  idle.ParkFor("go");
+  mesh_.others = {idle.Heard()};
+  EXPECT_THAT(RunOnServer({"worker", "list"}).out,
+              ContainsRegex("p-3 +- +no job .*parked until release go\n"));
 }
 
 TEST_F(WorkerCommandTest, ListsForPrograms) {
@@ -240,6 +258,13 @@ TEST_F(WorkerCommandTest, PausesAndResumes) {
             "[{\"instance\":\"p-1\",\"job\":\"\",\"answer\":\"resumed\"},"
             "{\"instance\":\"p-2\",\"job\":\"\",\"answer\":\"resumed\"}]\n");
   EXPECT_EQ(two_.phase("pears"), listener::ListenerPhase::kListening);
+}
+
+TEST_F(WorkerCommandTest, ResumesWithTheWordsThatPaused) {
+  EXPECT_EQ(RunOnServer({"worker", "pause", "--all"}).code, kOk);
+  EXPECT_EQ(RunOnServer({"worker", "resume", "--all"}).code, kOk);
+  EXPECT_EQ(one_.phase("pears"), listener::ListenerPhase::kListening);
+  EXPECT_EQ(RunOnServer({"worker", "resume", "--all", "--instance", "p-1"}).code, kUsage);
 }
 
 TEST_F(WorkerCommandTest, PausesAllOnlyWhenItIsAskedTo) {

@@ -72,6 +72,13 @@ WorkerView ViewFromHeartbeat(const Worker& worker, const std::string& job) {
   return view;
 }
 
+// Why a parked processor waits; empty: it is not parked.
+std::string WhyParked(const Worker& worker) {
+  const v1::Standby& standby = worker.instance.heartbeat().standby();
+  if (standby.release().empty() || standby.has_left()) return "";
+  return absl::StrCat("parked until release ", standby.release());
+}
+
 // Jobs that the processor would work for, if it could. It has no listener of them to ask.
 void AddUnserved(const Worker& worker, const std::string& job, std::vector<WorkerView>* views) {
   std::set<std::string> told;
@@ -103,12 +110,15 @@ std::vector<WorkerView> Asked(const Worker& worker, const v1::QueryStateResponse
     view.wakeups_safety = state.totals().wakeups_safety();
     view.wakeups_scheduled = state.totals().wakeups_scheduled();
     view.leases_lost = state.totals().leases_lost();
+    const bool is_parked = state.phase() == v1::LISTENER_PHASE_PARKED;
+    if (is_parked && view.trouble.empty()) view.trouble = WhyParked(worker);
     views.push_back(std::move(view));
   }
   AddUnserved(worker, job, &views);
   if (views.empty() && job.empty()) {
     views.push_back(ViewFromHeartbeat(worker, ""));
     views.back().phase = "no job";
+    views.back().trouble = WhyParked(worker);
   }
   return views;
 }

@@ -15,6 +15,8 @@
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "muster/report/sqlite/sqlite_report_store.h"
+#include "muster/stream/jetstream/jetstream_event_stream_store.h"
+#include "muster/stream/rocksdb/rocksdb_event_stream_store.h"
 #include "muster/sync/jetstream/jetstream_sync_store.h"
 #include "muster/sync/rocksdb/rocksdb_sync_store.h"
 
@@ -52,32 +54,56 @@ absl::StatusOr<std::string> Rest(absl::string_view seam, absl::string_view url,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
-                                                                  Holders holders,
-                                                                  base::Clock* clock) {
+// How often expired messages are deleted of queues that lie idle; a look at a queue without any
+// takes a microsecond.
+constexpr absl::Duration kCollectInterval = absl::Minutes(1);
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(
+    absl::string_view url, Mode mode, Holders holders, base::Clock* clock,
+    telemetry::Registry* metrics, std::function<void(const absl::Status&)> on_failure) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("queue", url, kRocksDb, Elsewhere::kNats));
   queue::rocksdb::Options options;
   options.clock = clock;
   options.read_only = mode == Mode::kReadOnly;
   options.holders_in_process = holders == Holders::kInProcess;
+  // Queues of a gateway may lie idle with all that expires in them.
+  if (holders == Holders::kElsewhere) options.collect_interval = kCollectInterval;
+  options.on_failure = std::move(on_failure);
+  options.metrics = metrics;
   return queue::rocksdb::RocksDbQueueStore::Open(dir, options);
 }
 
 absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(
-    absl::string_view url, Mode mode, std::function<void(const absl::Status&)> on_failure) {
+    absl::string_view url, Mode mode, std::function<void(const absl::Status&)> on_failure,
+    telemetry::Registry* metrics) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("ledger", url, kRocksDb));
   ledger::rocksdb::Options options;
   options.read_only = mode == Mode::kReadOnly;
   options.on_failure = std::move(on_failure);
+  options.metrics = metrics;
   return ledger::rocksdb::RocksDbBatchLedger::Open(dir, options);
 }
 
-absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(absl::string_view url,
-                                                                         Mode mode) {
+absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
+    absl::string_view url, Mode mode, telemetry::Registry* metrics,
+    std::function<void(const absl::Status&)> on_failure) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir, Rest("sync", url, kRocksDb, Elsewhere::kNats));
   sync::rocksdb::Options options;
   options.read_only = mode == Mode::kReadOnly;
+  options.on_failure = std::move(on_failure);
+  options.metrics = metrics;
   return sync::rocksdb::RocksDbSyncStore::Open(dir, options);
+}
+
+absl::StatusOr<std::unique_ptr<stream::EventStreamStore>> OpenEventStreamStore(
+    absl::string_view url, Mode mode, base::Clock* clock, telemetry::Registry* metrics) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string dir,
+                          Rest("event stream", url, kRocksDb, Elsewhere::kNats));
+  stream::rocksdb::Options options;
+  options.clock = clock;
+  options.read_only = mode == Mode::kReadOnly;
+  options.metrics = metrics;
+  return stream::rocksdb::RocksDbEventStreamStore::Open(dir, options);
 }
 
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url) {
@@ -86,13 +112,30 @@ absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view
 }
 
 absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::string_view url,
-                                                                     Mode mode,
-                                                                     base::Clock* clock) {
+                                                                     Mode mode, base::Clock* clock,
+                                                                     telemetry::Registry* metrics) {
   MUSTER_ASSIGN_OR_RETURN(const std::string file, Rest("report", url, kSqlite));
   report::sqlite::SqliteOptions options;
   options.clock = clock;
+  options.metrics = metrics;
   options.read_only = mode == Mode::kReadOnly;
   return report::sqlite::OpenSqliteReport(file, options);
+}
+
+absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenOwnedReport(
+    absl::string_view url, const report::ReportOwner& owner, base::Clock* clock,
+    telemetry::Registry* metrics) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string file, Rest("report", url, kSqlite));
+  report::sqlite::SqliteOptions options;
+  options.clock = clock;
+  options.metrics = metrics;
+  options.owner = owner;
+  return report::sqlite::OpenSqliteReport(file, options);
+}
+
+absl::StatusOr<report::ReportIdentity> ReadReportIdentity(absl::string_view url) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string file, Rest("report", url, kSqlite));
+  return report::sqlite::ReadIdentity(file);
 }
 
 absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url) {
@@ -109,12 +152,14 @@ DataDirUrls::DataDirUrls(absl::string_view data_dir)
     : queue(absl::StrCat(kRocksDb, data_dir, "/queue")),
       ledger(absl::StrCat(kRocksDb, data_dir, "/ledger")),
       sync(absl::StrCat(kRocksDb, data_dir, "/sync")),
+      stream(absl::StrCat(kRocksDb, data_dir, "/stream")),
       blobs(absl::StrCat(kFile, data_dir, "/blobs")),
       report(absl::StrCat(kSqlite, data_dir, "/report.db")),
       report_file(absl::StrCat(data_dir, "/report.db")),
       usage_file(absl::StrCat(data_dir, "/usage.jsonl")) {}
 
-Backends::Backends(NatsOptions options) : options_(std::move(options)) {}
+Backends::Backends(NatsOptions options, telemetry::Registry* metrics)
+    : options_(std::move(options)), metrics_(metrics) {}
 Backends::~Backends() = default;
 
 absl::StatusOr<nats::Connection*> Backends::Connect(absl::string_view url) {
@@ -123,6 +168,7 @@ absl::StatusOr<nats::Connection*> Backends::Connect(absl::string_view url) {
   if (connection == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(connection,
                             nats::Connection::Open(std::string(url), options_.connection));
+    NoteOpen(connection.get());
   }
   return connection.get();
 }
@@ -137,15 +183,32 @@ absl::StatusOr<nats::Connection*> Backends::ConnectPrompt(absl::string_view url)
     options.prompt = true;
     options.on_change = nullptr;
     MUSTER_ASSIGN_OR_RETURN(connection, nats::Connection::Open(std::string(url), options));
+    NoteOpen(connection.get());
   }
   return connection.get();
 }
 
-absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(absl::string_view url,
-                                                                            Mode mode,
-                                                                            Holders holders,
-                                                                            base::Clock* clock) {
-  if (!IsNatsUrl(url)) return backend::OpenQueueStore(url, mode, holders, clock);
+void Backends::NoteOpen(const nats::Connection* connection) {
+  base::MutexLock lock(&open_mu_);
+  open_.push_back(connection);
+}
+
+std::vector<NatsActivity> Backends::Activity() {
+  base::MutexLock lock(&open_mu_);
+  std::vector<NatsActivity> activity;
+  for (const nats::Connection* const connection : open_) {
+    activity.push_back({connection->prompt(), connection->reconnects(), connection->errors(),
+                        connection->requests_in_flight()});
+  }
+  return activity;
+}
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(
+    absl::string_view url, Mode mode, Holders holders, base::Clock* clock,
+    std::function<void(const absl::Status&)> on_failure) {
+  if (!IsNatsUrl(url)) {
+    return backend::OpenQueueStore(url, mode, holders, clock, metrics_, std::move(on_failure));
+  }
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
   queue::jetstream::Options options;
   options.settings.replicas = options_.replicas;
@@ -158,14 +221,25 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(absl
 }
 
 absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> Backends::OpenSyncStore(
-    absl::string_view url, Mode mode) {
-  if (!IsNatsUrl(url)) return backend::OpenSyncStore(url, mode);
+    absl::string_view url, Mode mode, std::function<void(const absl::Status&)> on_failure) {
+  if (!IsNatsUrl(url)) return backend::OpenSyncStore(url, mode, metrics_, std::move(on_failure));
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
   sync::jetstream::Options options;
   options.bucket = options_.bucket;
   options.replicas = options_.replicas;
   options.read_only = mode == Mode::kReadOnly;
   return sync::jetstream::JetStreamSyncStore::Open(connection, options);
+}
+
+absl::StatusOr<std::unique_ptr<stream::EventStreamStore>> Backends::OpenEventStreamStore(
+    absl::string_view url, Mode mode, base::Clock* clock) {
+  if (!IsNatsUrl(url)) return backend::OpenEventStreamStore(url, mode, clock, metrics_);
+  MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
+  stream::jetstream::Options options;
+  options.bucket = options_.bucket;
+  options.replicas = options_.replicas;
+  options.atomic_appends = options_.ack_survives == queue::Survives::kPower;
+  return stream::jetstream::JetStreamEventStreamStore::Open(connection, options);
 }
 
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> Backends::OpenBlobStore(absl::string_view url) {

@@ -5,6 +5,7 @@
 //   queue    rocksdb:DIR             nats://HOST:PORT
 //   ledger   rocksdb:DIR
 //   sync     rocksdb:DIR             nats://HOST:PORT
+//   stream   rocksdb:DIR             nats://HOST:PORT
 //   blobs    file:DIR                nats://HOST:PORT
 //   report   sqlite:FILE
 //   buses    local:                  nats://HOST:PORT      (triggers; heartbeats)
@@ -17,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -30,7 +32,9 @@
 #include "muster/nats/connection.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
+#include "muster/stream/event_stream_store.h"
 #include "muster/sync/optimistic_sync_store.h"
+#include "muster/telemetry/registry.h"
 
 namespace muster::backend {
 
@@ -47,20 +51,31 @@ enum class Holders {
 
 // InvalidArgument: no backend of that seam has the scheme of this URL; the message lists the
 // schemes there are. Also for the URL of a NATS server. Otherwise returns the errors of the
-// backend. `clock` is not owned.
-absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url, Mode mode,
-                                                                  Holders holders,
-                                                                  base::Clock* clock);
-// `on_failure` is called once, from any thread, when the ledger takes nothing more until it is
-// opened again, with the reason: its disk is full, or fails. It must not call the ledger.
-absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(
-    absl::string_view url, Mode mode,
+// backend. `clock` is not owned, nor is `metrics`, which measures the store; null: nothing does.
+//
+// `on_failure` is called once, from any thread, when the store takes nothing more until it is
+// opened again, with the reason: its disk is full, or fails. It must not call the store.
+absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(
+    absl::string_view url, Mode mode, Holders holders, base::Clock* clock,
+    telemetry::Registry* metrics = nullptr,
     std::function<void(const absl::Status&)> on_failure = nullptr);
+absl::StatusOr<std::unique_ptr<ledger::BatchLedger>> OpenBatchLedger(
+    absl::string_view url, Mode mode, std::function<void(const absl::Status&)> on_failure = nullptr,
+    telemetry::Registry* metrics = nullptr);
 absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
-    absl::string_view url, Mode mode = Mode::kReadWrite);
+    absl::string_view url, Mode mode = Mode::kReadWrite, telemetry::Registry* metrics = nullptr,
+    std::function<void(const absl::Status&)> on_failure = nullptr);
+absl::StatusOr<std::unique_ptr<stream::EventStreamStore>> OpenEventStreamStore(
+    absl::string_view url, Mode mode, base::Clock* clock, telemetry::Registry* metrics = nullptr);
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
-absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(absl::string_view url,
-                                                                     Mode mode, base::Clock* clock);
+absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(
+    absl::string_view url, Mode mode, base::Clock* clock, telemetry::Registry* metrics = nullptr);
+// To write as `owner`, until another process does so under a higher epoch.
+absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenOwnedReport(
+    absl::string_view url, const report::ReportOwner& owner, base::Clock* clock,
+    telemetry::Registry* metrics = nullptr);
+// NotFound: there is no report yet, or it has no id.
+absl::StatusOr<report::ReportIdentity> ReadReportIdentity(absl::string_view url);
 absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url);
 absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url);
 
@@ -71,6 +86,7 @@ struct DataDirUrls {
   std::string queue;
   std::string ledger;
   std::string sync;
+  std::string stream;
   std::string blobs;
   std::string report;
   std::string report_file;  // the path in `report`
@@ -81,7 +97,7 @@ struct DataDirUrls {
 
 struct NatsOptions {
   nats::ConnectionOptions connection = {};
-  std::string bucket = "muster";  // of records, and of blobs
+  std::string bucket = "muster";  // of records, of blobs, and of event streams
   int replicas = 1;               // of what is stored
   // The name of this process among those that hold messages (queue::jetstream::Options::holder).
   std::string holder = "";
@@ -91,6 +107,14 @@ struct NatsOptions {
   queue::Survives ack_survives = queue::Survives::kProcess;
 };
 
+// What a connection has gone through since it was opened.
+struct NatsActivity {
+  bool is_prompt = false;  // the one beside the main one, for queues
+  int64_t reconnects = 0;
+  int64_t errors = 0;
+  int64_t in_flight = 0;  // requests that wait for an answer now
+};
+
 // Owns the objects that the backends of one process share: one connection per NATS URL and, for
 // queues, a prompt one beside it, made when the first of them is opened. The backends that it
 // opened must be destroyed before it.
@@ -98,19 +122,23 @@ struct NatsOptions {
 // Thread-safe.
 class Backends {
  public:
-  explicit Backends(NatsOptions options = NatsOptions());
+  // `metrics` measures the stores that this process owns; null: nothing does. Not owned.
+  explicit Backends(NatsOptions options = NatsOptions(), telemetry::Registry* metrics = nullptr);
   ~Backends();
   Backends(const Backends&) = delete;
   Backends& operator=(const Backends&) = delete;
 
-  // As the functions above. Unavailable: no server answers at the URL; try again. A queue store on
-  // a server has no modes: `mode` and `holders` apply only to stores that a process owns.
-  absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(absl::string_view url,
-                                                                    Mode mode, Holders holders,
-                                                                    base::Clock* clock)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  // As the functions above. Unavailable: no server answers at the URL; try again. A store on a
+  // server has no modes: `mode`, `holders` and `on_failure` apply only to stores that a process
+  // owns.
+  absl::StatusOr<std::unique_ptr<queue::QueueStore>> OpenQueueStore(
+      absl::string_view url, Mode mode, Holders holders, base::Clock* clock,
+      std::function<void(const absl::Status&)> on_failure = nullptr) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
-      absl::string_view url, Mode mode = Mode::kReadWrite) ABSL_LOCKS_EXCLUDED(mu_);
+      absl::string_view url, Mode mode = Mode::kReadWrite,
+      std::function<void(const absl::Status&)> on_failure = nullptr) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::unique_ptr<stream::EventStreamStore>> OpenEventStreamStore(
+      absl::string_view url, Mode mode, base::Clock* clock) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url)
@@ -119,15 +147,23 @@ class Backends {
   absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> OpenHeartbeatBus(absl::string_view url)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Of all open connections to NATS servers. Never waits for a server.
+  std::vector<NatsActivity> Activity() ABSL_LOCKS_EXCLUDED(open_mu_);
+
  private:
   absl::StatusOr<nats::Connection*> Connect(absl::string_view url) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<nats::Connection*> ConnectPrompt(absl::string_view url) ABSL_LOCKS_EXCLUDED(mu_);
 
+  void NoteOpen(const nats::Connection* connection) ABSL_LOCKS_EXCLUDED(open_mu_);
+
   const NatsOptions options_;
+  telemetry::Registry* const metrics_;  // not owned
   // Held while connecting: another caller with the same URL needs that connection, too.
   base::Mutex mu_;
   std::map<std::string, std::unique_ptr<nats::Connection>> connections_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, std::unique_ptr<nats::Connection>> prompt_ ABSL_GUARDED_BY(mu_);
+  base::Mutex open_mu_;
+  std::vector<const nats::Connection*> open_ ABSL_GUARDED_BY(open_mu_);  // of both maps; not owned
 };
 
 }  // namespace muster::backend

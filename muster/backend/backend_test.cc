@@ -30,6 +30,7 @@ TEST_F(BackendTest, OpensEverySeamOfADataDirectory) {
       OpenQueueStore(urls_.queue, Mode::kReadWrite, Holders::kInProcess, base::RealClock()).ok());
   EXPECT_TRUE(OpenBatchLedger(urls_.ledger, Mode::kReadWrite).ok());
   EXPECT_TRUE(OpenSyncStore(urls_.sync).ok());
+  EXPECT_TRUE(OpenEventStreamStore(urls_.stream, Mode::kReadWrite, base::RealClock()).ok());
   EXPECT_TRUE(OpenBlobStore(urls_.blobs).ok());
   EXPECT_TRUE(OpenReportStore(urls_.report, Mode::kReadWrite, base::RealClock()).ok());
   EXPECT_TRUE(OpenTriggerBus("local:").ok());
@@ -40,6 +41,8 @@ TEST_F(BackendTest, ReadOnlyChangesNothingOnDisk) {
       OpenQueueStore(urls_.queue, Mode::kReadOnly, Holders::kElsewhere, base::RealClock())
           .status()));
   EXPECT_TRUE(absl::IsNotFound(OpenBatchLedger(urls_.ledger, Mode::kReadOnly).status()));
+  EXPECT_TRUE(absl::IsNotFound(
+      OpenEventStreamStore(urls_.stream, Mode::kReadOnly, base::RealClock()).status()));
   EXPECT_TRUE(
       absl::IsNotFound(OpenReportStore(urls_.report, Mode::kReadOnly, base::RealClock()).status()));
   EXPECT_FALSE(std::filesystem::exists(dir_));
@@ -67,6 +70,10 @@ TEST_P(BackendsTest, OpensWhatIsOnANatsServer) {
   const auto blobs = backends_.OpenBlobStore(server_.url());
   ASSERT_TRUE(blobs.ok()) << blobs.status();
   EXPECT_TRUE((*blobs)->Put("b", "body").ok());
+  const auto streams =
+      backends_.OpenEventStreamStore(server_.url(), Mode::kReadWrite, base::RealClock());
+  ASSERT_TRUE(streams.ok()) << streams.status();
+  EXPECT_TRUE((*streams)->Create("s", {.partitions = 1}).ok());
   const auto bus = backends_.OpenTriggerBus(server_.url());
   ASSERT_TRUE(bus.ok()) << bus.status();
   std::promise<std::string> heard;

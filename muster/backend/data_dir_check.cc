@@ -12,6 +12,7 @@
 #include "muster/report/sqlite/connection.h"
 #include "muster/report/sqlite/report_check.h"
 #include "muster/rocksdb/directory.h"
+#include "muster/stream/rocksdb/check.h"
 #include "muster/sync/rocksdb/rocksdb_sync_store.h"
 
 namespace muster::backend {
@@ -24,7 +25,7 @@ class Check {
 
   absl::StatusOr<DataDirSummary> Run() {
     // Check the ownership of all parts before repairing any.
-    for (const char* part : {"queue", "ledger", "sync"}) {
+    for (const char* part : {"queue", "ledger", "sync", "stream"}) {
       MUSTER_RETURN_IF_ERROR(rocksdb::CheckNobodyOwns(PathOf(part)));
     }
     const DataDirUrls urls(data_dir_);
@@ -39,6 +40,8 @@ class Check {
     MUSTER_RETURN_IF_ERROR(Add(checked));
     MUSTER_RETURN_IF_ERROR(CheckReport(urls, checked));
     MUSTER_RETURN_IF_ERROR(Add(sync::rocksdb::CheckSync(PathOf("sync"), options_.check)));
+    MUSTER_RETURN_IF_ERROR(
+        Add(stream::rocksdb::CheckStreams(PathOf("stream"), {.check = options_.check})));
     if (parts_ > 0) return summary_;
     return absl::NotFoundError(absl::StrCat("no data in directory ", data_dir_));
   }

@@ -29,10 +29,10 @@ struct DataDirSummary : os::CheckSummary {
   uint64_t last_batch = 0;  // the highest batch number in the ledger or the report
 };
 
-// Checks blobs, queue, ledger, report and sync store, in this order; skips those that do not exist.
-// A part that cannot be read is reported in the findings, and the other parts are still checked. A
-// repair opens the batches again that the ledger has as complete and of which the report lacks
-// items: whoever runs or serves them puts these items again.
+// Checks blobs, queue, ledger, report, sync store and event streams, in this order; skips those
+// that do not exist. A part that cannot be read is reported in the findings, and the other parts
+// are still checked. A repair opens the batches again that the ledger has as complete and of which
+// the report lacks items: the run or the initiator that has them puts these items again.
 // FailedPrecondition: a process works with the directory, or a newer muster wrote it. NotFound:
 // nothing is there.
 absl::StatusOr<DataDirSummary> CheckDataDir(const std::string& data_dir,

@@ -35,6 +35,12 @@ Clock* RealClock() {
   return clock;
 }
 
+absl::Duration MonotonicAt(const Clock& clock, absl::Time time) {
+  // In this order: a pause between the two readings must not be added to the wait.
+  const absl::Duration monotonic = clock.Monotonic();
+  return monotonic + (time - clock.Now());
+}
+
 bool SleepUnlessStopped(Clock* clock, absl::Duration duration, const std::stop_token& stop) {
   const absl::Duration deadline = clock->Monotonic() + duration;
   Mutex mu;

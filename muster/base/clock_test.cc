@@ -8,6 +8,36 @@
 namespace muster::base {
 namespace {
 
+// Each look at it takes a second: a process that is paused between any two of its readings.
+class SlowClock final : public Clock {
+ public:
+  absl::Time Now() const override { return Pass(), clock_.Now(); }
+  absl::Duration Monotonic() const override { return Pass(), clock_.Monotonic(); }
+  bool WaitUntil(CondVar* cv, Mutex* mu, absl::Duration deadline) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    return clock_.WaitUntil(cv, mu, deadline);
+  }
+
+ private:
+  void Pass() const { clock_.Advance(absl::Seconds(1)); }
+
+  mutable FakeClock clock_;
+};
+
+TEST(MonotonicAtTest, IsNeverLateForTheTimeThatItTookToTell) {
+  const FakeClock still;
+  EXPECT_EQ(MonotonicAt(still, still.Now() + absl::Minutes(5)),
+            still.Monotonic() + absl::Minutes(5));
+  EXPECT_EQ(MonotonicAt(still, absl::InfiniteFuture()), absl::InfiniteDuration());
+
+  const SlowClock slow;
+  const absl::Time start = slow.Now();
+  const absl::Duration due = MonotonicAt(slow, start + absl::Minutes(5));
+  const absl::Duration lapse = slow.Now() - start;
+  const absl::Duration monotonic_at_start = slow.Monotonic() - lapse - absl::Seconds(1);
+  EXPECT_LE(due, monotonic_at_start + absl::Minutes(5));
+}
+
 class SleepTest : public ::testing::Test {
  protected:
   void StartSleep(absl::Duration duration) {

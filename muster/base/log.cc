@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "muster/base/clock.h"
@@ -18,10 +20,12 @@ namespace {
 constexpr std::array<absl::string_view, 4> kLevelNames = {"debug", "info", "warning", "error"};
 
 std::atomic<LogLevel> min_level{LogLevel::kInfo};
+std::atomic<LogFormat> log_format{LogFormat::kText};
 
 struct Output {
   Mutex mu;
   LogSink sink ABSL_GUARDED_BY(mu);
+  LogObserver observer ABSL_GUARDED_BY(mu);
 };
 
 // Never destroyed, so that threads may log until the process is gone.
@@ -97,14 +101,66 @@ void AppendValue(absl::string_view value, std::string* out) {
   }
 }
 
-void AppendKey(absl::string_view key, std::string* out) {
-  for (char c : key) {
-    const bool allowed = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-    out->push_back(allowed ? c : '_');
+std::string KeyOf(absl::string_view key) {
+  std::string text(key);
+  for (char& c : text) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '_';
+  }
+  return text;
+}
+
+// As AppendQuoted, but for JSON, which has no escape for a byte that is no UTF-8.
+void AppendJsonString(absl::string_view value, std::string* out) {
+  const bool is_long = value.size() > kMaxLogValueBytes;
+  value = value.substr(0, kMaxLogValueBytes);
+  out->push_back('"');
+  while (!value.empty()) {
+    const size_t size = PrintableUtf8Prefix(value);
+    const auto byte = static_cast<unsigned char>(value[0]);
+    if (byte == '"' || byte == '\\') {
+      absl::StrAppend(out, "\\", value.substr(0, 1));
+    } else if (size > 0) {
+      absl::StrAppend(out, value.substr(0, size));
+    } else if (byte < 0x80) {
+      absl::StrAppend(out, "\\u", absl::Hex(byte, absl::kZeroPad4));
+    } else {
+      absl::StrAppend(out, "\\ufffd");
+    }
+    value.remove_prefix(std::max<size_t>(1, size));
+  }
+  if (is_long) absl::StrAppend(out, "…");
+  out->push_back('"');
+}
+
+void AppendField(LogFormat format, absl::string_view key, absl::string_view value,
+                 std::string* line) {
+  if (format == LogFormat::kJson) {
+    absl::StrAppend(line, line->empty() ? "{" : ",", "\"", KeyOf(key), "\":");
+    AppendJsonString(value, line);
+  } else {
+    absl::StrAppend(line, line->empty() ? "" : " ", KeyOf(key), "=");
+    AppendValue(value, line);
   }
 }
 
-void WriteLine(absl::string_view line) {
+thread_local const TraceContext* current_trace = nullptr;
+
+std::string FormatWithTrace(const LogRecord& record) {
+  const LogFormat format = log_format.load(std::memory_order_relaxed);
+  if (record.trace == nullptr) {
+    return FormatLogLine(format, record.time, record.level, record.message, record.fields);
+  }
+  const std::string trace_id = record.trace->TraceId();
+  const std::string span_id = absl::StrCat(absl::Hex(record.trace->parent, absl::kZeroPad16));
+  std::vector<LogField> fields(record.fields.begin(), record.fields.end());
+  fields.emplace_back("trace_id", trace_id);
+  if (record.trace->sampled()) fields.emplace_back("span_id", span_id);
+  return FormatLogLine(format, record.time, record.level, record.message, fields);
+}
+
+void Write(LogLevel level, absl::string_view message, absl::Span<const LogField> fields) {
+  const LogRecord record{RealClock()->Now(), level, message, fields, current_trace};
+  const std::string line = FormatWithTrace(record);
   Output& output = TheOutput();
   MutexLock lock(&output.mu);
   if (output.sink) {
@@ -112,6 +168,7 @@ void WriteLine(absl::string_view line) {
   } else {
     WriteToStderr(line);
   }
+  if (output.observer) output.observer(record);
 }
 
 }  // namespace
@@ -129,33 +186,42 @@ void SetMinLogLevel(LogLevel level) { min_level.store(level, std::memory_order_r
 
 LogLevel MinLogLevel() { return min_level.load(std::memory_order_relaxed); }
 
-std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view message,
-                          std::initializer_list<LogField> fields) {
-  std::string line =
-      absl::StrCat("time=", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()),
-                   " level=", LogLevelName(level), " msg=");
-  AppendValue(message, &line);
-  for (const LogField& field : fields) {
-    line.push_back(' ');
-    AppendKey(field.key, &line);
-    line.push_back('=');
-    AppendValue(field.value, &line);
-  }
+void SetLogFormat(LogFormat format) { log_format.store(format, std::memory_order_relaxed); }
+
+std::string FormatLogLine(LogFormat format, absl::Time time, LogLevel level,
+                          absl::string_view message, absl::Span<const LogField> fields) {
+  std::string line;
+  AppendField(format, "time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()),
+              &line);
+  AppendField(format, "level", LogLevelName(level), &line);
+  AppendField(format, "msg", message, &line);
+  for (const LogField& field : fields) AppendField(format, field.key, field.value, &line);
+  if (format == LogFormat::kJson) line.push_back('}');
   return line;
 }
 
 void Log(LogLevel level, absl::string_view message, std::initializer_list<LogField> fields) {
   if (level < MinLogLevel()) return;
-  WriteLine(FormatLogLine(RealClock()->Now(), level, message, fields));
+  Write(level, message, fields);
 }
 
 void LogUnlessOk(LogLevel level, absl::string_view message, const absl::Status& status,
                  std::initializer_list<LogField> fields) {
   if (status.ok() || level < MinLogLevel()) return;
-  std::string line = FormatLogLine(RealClock()->Now(), level, message, fields);
-  absl::StrAppend(&line, " why=");
-  AppendValue(status.ToString(), &line);
-  WriteLine(line);
+  const std::string why = status.ToString();
+  std::vector<LogField> all(fields);
+  all.emplace_back("why", why);
+  Write(level, message, all);
+}
+
+LogTrace::LogTrace(const TraceContext* trace) : before_(std::exchange(current_trace, trace)) {}
+
+LogTrace::~LogTrace() { current_trace = before_; }
+
+void SetLogObserver(LogObserver observer) {
+  Output& output = TheOutput();
+  MutexLock lock(&output.mu);
+  output.observer = std::move(observer);
 }
 
 LogSink SetLogSink(LogSink sink) {

@@ -3,8 +3,12 @@
 //   Log(kWarning, "handler failed", {{"item", "1/7"}, {"attempt", 2}, {"why", status.ToString()}});
 //   time=2011-11-11T00:00:00.000Z level=warning msg="handler failed" item=1/7 attempt=2 why="…"
 //
-// The line stays one line whatever a value holds: values are quoted and escaped where they need it,
-// and cut when they are long.
+// or, as JSON, an object of strings:
+//
+//   {"time":"2011-11-11T00:00:00.000Z","level":"warning","msg":"handler failed","item":"1/7",…}
+//
+// No value breaks the line in two: values are quoted and escaped where they need it, and cut when
+// they are long.
 #pragma once
 
 #include <functional>
@@ -16,6 +20,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "muster/base/trace_context.h"
 
 namespace muster::base {
 
@@ -25,6 +31,8 @@ using enum LogLevel;
 // "debug", "info", "warning", "error".
 absl::string_view LogLevelName(LogLevel level);
 std::optional<LogLevel> ParseLogLevel(absl::string_view name);
+
+enum class LogFormat { kText, kJson };
 
 // Longer values, and messages, end in "…".
 inline constexpr size_t kMaxLogValueBytes = 4096;
@@ -49,9 +57,41 @@ void LogUnlessOk(LogLevel level, absl::string_view message, const absl::Status& 
 void SetMinLogLevel(LogLevel level);
 LogLevel MinLogLevel();
 
+// kText until set. Thread-safe.
+void SetLogFormat(LogFormat format);
+
 // The line, without a line feed, that Log writes.
-std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view message,
-                          std::initializer_list<LogField> fields);
+std::string FormatLogLine(LogFormat format, absl::Time time, LogLevel level,
+                          absl::string_view message, absl::Span<const LogField> fields);
+
+// // While it lives, each line that its thread logs names `trace`, as the fields trace_id and, if
+// the trace is sampled, span_id (the context's parent). The latest counts. Null: the lines name
+// none. Not owned; outlives this.
+class LogTrace {
+ public:
+  explicit LogTrace(const TraceContext* trace);
+  ~LogTrace();
+  LogTrace(const LogTrace&) = delete;
+  LogTrace& operator=(const LogTrace&) = delete;
+
+ private:
+  const TraceContext* const before_;
+};
+
+// A line before it is formatted; valid during the call that it is an argument of.
+struct LogRecord {
+  absl::Time time;
+  LogLevel level = kInfo;
+  absl::string_view message;
+  absl::Span<const LogField> fields;    // without those of `trace`
+  const TraceContext* trace = nullptr;  // as of LogTrace
+};
+
+// Sees each record that is logged, beside the sink, from one thread at a time. It must not log.
+using LogObserver = std::function<void(const LogRecord& record)>;
+
+// Replaces the observer; nullptr: there is none. When this returns, the one before does not run.
+void SetLogObserver(LogObserver observer);
 
 // Takes each line, without its line feed, from one thread at a time. It must not log.
 using LogSink = std::function<void(absl::string_view line)>;

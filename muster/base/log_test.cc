@@ -19,7 +19,13 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 std::string Line(absl::string_view message, std::initializer_list<LogField> fields = {}) {
-  return FormatLogLine(absl::FromUnixMillis(1320969600123), kInfo, message, fields);
+  return FormatLogLine(LogFormat::kText, absl::FromUnixMillis(1320969600123), kInfo, message,
+                       fields);
+}
+
+std::string JsonLine(absl::string_view message, std::initializer_list<LogField> fields) {
+  return FormatLogLine(LogFormat::kJson, absl::FromUnixMillis(1320969600123), kWarning, message,
+                       fields);
 }
 
 TEST(LogTest, WritesOneLineOfPairs) {
@@ -41,6 +47,30 @@ TEST(LogTest, GarbageCannotBreakALine) {
   EXPECT_THAT(line, EndsWith("msg=\"a\\nlevel=error\" "
                              "why=\"\\\"\\\\\\r\\t\\x1b[2J\\xff\\xc2\\x85\\xe2\\x80\\xa8\""));
   EXPECT_THAT(line, Not(HasSubstr("\n")));
+}
+
+TEST(LogTest, WritesAnObjectOfStringsAsJson) {
+  EXPECT_EQ(JsonLine("queue ready", {{"queue", "retail/in"}, {"depth", 42}, {"a b", ""}}),
+            R"({"time":"2011-11-11T00:00:00.123Z","level":"warning","msg":"queue ready",)"
+            R"("queue":"retail/in","depth":"42","a_b":""})");
+}
+
+TEST(LogTest, GarbageCannotBreakAJsonLine) {
+  EXPECT_THAT(JsonLine("a\n\"}", {{"why", "\\\t\x1b\xff café"}}),
+              EndsWith(R"("msg":"a\u000a\"}","why":"\\\u0009\u001b\ufffd café"})"));
+  const std::string cut = JsonLine("x", {{"body", std::string(kMaxLogValueBytes - 1, 'y') + "é"}});
+  EXPECT_THAT(cut, EndsWith("y\\ufffd…\"}"));
+}
+
+TEST(LogTest, WritesInTheFormatThatIsSet) {
+  LogCapture capture(kInfo);
+  SetLogFormat(LogFormat::kJson);
+  LogUnlessOk(kInfo, "gone", absl::NotFoundError("there"), {{"item", 1}});
+  SetLogFormat(LogFormat::kText);
+  Log(kInfo, "back");
+  EXPECT_THAT(capture.lines(),
+              ElementsAre(EndsWith(R"("msg":"gone","item":"1","why":"NOT_FOUND: there"})"),
+                          EndsWith(" msg=back")));
 }
 
 TEST(LogTest, RepairsKeys) { EXPECT_THAT(Line("x", {{"a b=\n", 1}}), EndsWith(" a_b__=1")); }
@@ -98,6 +128,47 @@ TEST(LogTest, LogsAnErrorAfterTheOtherFieldsAndNothingWithoutAnError) {
   ASSERT_THAT(capture.lines(), SizeIs(1));
   EXPECT_THAT(capture.lines()[0],
               EndsWith("level=warning msg=\"told nobody\" batch=7 why=\"UNAVAILABLE: gone\""));
+}
+
+TEST(LogTest, NamesTheTraceOfTheWorkThatIsUnderWay) {
+  LogCapture log;
+  TraceContext outer{1, 2, 3, 1, ""}, unsampled{4, 5, 6, 0, ""};
+  {
+    const LogTrace of_batch(&outer);
+    Log(kInfo, "a");
+    {
+      const LogTrace of_item(&unsampled);
+      Log(kInfo, "b");
+      const LogTrace none(nullptr);
+      Log(kInfo, "c");
+    }
+    Log(kInfo, "d");
+  }
+  Log(kInfo, "e");
+  const std::vector<std::string> lines = log.lines();
+  ASSERT_THAT(lines, SizeIs(5));
+  const std::string named = " trace_id=00000000000000010000000000000002 span_id=0000000000000003";
+  EXPECT_THAT(lines[0], EndsWith(named));
+  EXPECT_THAT(lines[1], EndsWith(" trace_id=00000000000000040000000000000005"))
+      << "no span of it is recorded";
+  EXPECT_THAT(lines[2], EndsWith(" msg=c"));
+  EXPECT_THAT(lines[3], EndsWith(named));
+  EXPECT_THAT(lines[4], EndsWith(" msg=e"));
+}
+
+TEST(LogTest, ShowsRecordsToAnObserverUntilItIsReplaced) {
+  const LogCapture log;
+  std::vector<std::string> seen;
+  TraceContext trace{1, 2, 3, 1, ""};
+  SetLogObserver([&](const LogRecord& record) {
+    seen.push_back(absl::StrCat(record.message, " ", record.fields[0].key, "=",
+                                record.fields[0].value, " ", record.trace == &trace));
+  });
+  const LogTrace of_batch(&trace);
+  Log(kInfo, "a", {{"k", "\xff"}});
+  SetLogObserver(nullptr);
+  Log(kInfo, "b", {{"k", 1}});
+  EXPECT_THAT(seen, ElementsAre("a k=\xff 1"));
 }
 
 TEST(LogTest, NamesItsLevels) {

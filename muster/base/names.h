@@ -19,8 +19,8 @@ bool IsSafeName(absl::string_view name);
 // stored data is found by it.
 std::string MakeSafeName(absl::string_view text);
 
-// The name of a partition of `name`, for instance "retail-in-3" of "retail-in": a safe one,
-// whatever `name` is.
+// The name of a partition of `name`, for instance "retail-in-3" of "retail-in": a safe one, also
+// where `name` is not.
 std::string PartitionName(absl::string_view name, int64_t partition);
 
 // The safe names of all texts that begin with `start` begin with the result, which may be empty.

@@ -63,7 +63,11 @@ bool IsSampled(uint64_t trace_low, double rate) {
 }  // namespace
 
 std::string TraceContext::ToTraceparent() const {
-  return absl::StrFormat("00-%016x%016x-%016x-%02x", trace_high, trace_low, parent, flags);
+  return absl::StrFormat("00-%s-%016x-%02x", TraceId(), parent, flags);
+}
+
+std::string TraceContext::TraceId() const {
+  return absl::StrFormat("%016x%016x", trace_high, trace_low);
 }
 
 std::string TraceContext::ToBytes() const {

@@ -34,6 +34,8 @@ struct TraceContext {
 
   bool sampled() const { return (flags & 1) != 0; }
   std::string ToTraceparent() const;
+  // 32 hex digits.
+  std::string TraceId() const;
   // All but the state.
   std::string ToBytes() const;
 

@@ -10,7 +10,7 @@
 
 namespace muster::base {
 
-// Thread-safe. Whoever adds tasks bounds how many wait.
+// Thread-safe. The caller of Add bounds how many tasks wait.
 class WorkerPool {
  public:
   explicit WorkerPool(int threads);

@@ -9,6 +9,9 @@
 namespace muster::bus {
 namespace {
 
+// Above any real number, and sums of two of them fit.
+constexpr int64_t kMaxHeldBackItems = int64_t{1} << 50;
+
 bool IsSound(const v1::InstanceInfo& info) {
   return v1::Role_IsValid(info.role()) && info.role() != v1::ROLE_UNSPECIFIED &&
          !info.instance().empty() && info.instance().size() <= kMaxInfoBytes &&
@@ -102,6 +105,20 @@ bool Roster::MakeRoomLocked(absl::Duration now) {
   if (silent == instances_.end()) return false;
   instances_.erase(silent);
   return true;
+}
+
+int64_t HeldBackItems(const std::vector<RosterEntry>& entries,
+                      const std::function<bool(absl::string_view queue)>& matches) {
+  int64_t items = 0;
+  for (const RosterEntry& entry : entries) {
+    if (entry.leaving) continue;
+    for (const v1::HeldBack& held_back : entry.heartbeat.held_back()) {
+      if (!matches(held_back.queue())) continue;
+      items = std::min(kMaxHeldBackItems,
+                       items + std::clamp<int64_t>(held_back.items(), 0, kMaxHeldBackItems));
+    }
+  }
+  return items;
 }
 
 }  // namespace muster::bus

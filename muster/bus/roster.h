@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
@@ -111,5 +113,11 @@ class Roster {
   Instances instances_ ABSL_GUARDED_BY(mu_);
   int64_t ignored_ ABSL_GUARDED_BY(mu_) = 0;
 };
+
+// The items that the initiators among `entries` hold back from those queues ("account/name" of the
+// first partition) for which `matches` answers true. An initiator that is leaving, or silent, puts
+// nothing, so it counts as holding nothing. Impossible figures count as none.
+int64_t HeldBackItems(const std::vector<RosterEntry>& entries,
+                      const std::function<bool(absl::string_view queue)>& matches);
 
 }  // namespace muster::bus

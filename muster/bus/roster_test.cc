@@ -1,5 +1,6 @@
 #include "muster/bus/roster.h"
 
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -121,6 +122,33 @@ TEST_F(RosterTest, IgnoresWhatNobodyCouldHaveSent) {
   }
   EXPECT_THAT(roster_.List(), IsEmpty());
   EXPECT_EQ(roster_.ignored(), 6);
+}
+
+TEST_F(RosterTest, AddsUpWhatLiveInitiatorsHoldBackFromAQueue) {
+  const auto hold_back = [this](absl::string_view name, absl::string_view queue, int64_t items) {
+    v1::Heartbeat heartbeat = Heartbeat(v1::ROLE_INITIATOR, name, 1);
+    v1::HeldBack* const held = heartbeat.add_held_back();
+    held->set_queue(std::string(queue));
+    held->set_items(items);
+    roster_.OnHeartbeat(heartbeat);
+  };
+  const auto held_back = [this](absl::string_view queue) {
+    return HeldBackItems(roster_.List(v1::ROLE_INITIATOR),
+                         [queue](absl::string_view held) { return held == queue; });
+  };
+  hold_back("a", "acme/shop-in-0", 5);
+  hold_back("b", "acme/shop-in-0", 70);
+  hold_back("c", "acme/bakery-in-0", 600);
+  hold_back("d", "acme/shop-in-0", -1000);
+  EXPECT_EQ(held_back("acme/shop-in-0"), 75);
+  EXPECT_EQ(held_back("acme/bakery-in-0"), 600);
+  EXPECT_EQ(held_back("other/shop-in-0"), 0);
+  for (const char* name : {"e", "f"}) {
+    hold_back(name, "acme/endless-in-0", std::numeric_limits<int64_t>::max());
+  }
+  EXPECT_EQ(held_back("acme/endless-in-0"), int64_t{1} << 50);
+  clock_.Advance(4 * kHeartbeatInterval);
+  EXPECT_EQ(held_back("acme/shop-in-0"), 0) << "who is dead puts nothing";
 }
 
 TEST_F(RosterTest, IsBoundedAndGivesThePlacesOfThoseThatLeaveToNewOnes) {

@@ -44,11 +44,17 @@ struct CancelAcknowledgedEvent {
   uint64_t batch = 0;
 };
 
+// A release was released (muster/release). Its record in the sync store says whether that is true.
+struct ReleasedEvent {
+  std::string release;
+  int64_t epoch = 0;
+};
+
 // What travels between role instances; more payloads join the variant as they are needed.
 struct InterRoleCommunicationEvent {
   std::string from;  // role instance id
   std::variant<CloudQueueWorkDetectedTriggerEvent, JobChangedEvent, BatchCountedEvent,
-               BatchCancelledEvent, CancelAcknowledgedEvent>
+               BatchCancelledEvent, CancelAcknowledgedEvent, ReleasedEvent>
       payload;
 };
 

@@ -32,12 +32,29 @@ void ContentHash::Note(uint64_t offset, absl::string_view data) {
   hashed_ += data.size();
 }
 
+namespace {
+
+// The call leaves with its first message, not ahead of it.
+std::unique_ptr<UploadStream::Stream> Begin(v1::BatchService::Stub* stub,
+                                            grpc::ClientContext* context) {
+  context->set_initial_metadata_corked(true);
+  return stub->Submit(context);
+}
+
+// How a message is written that the next one follows at once: together with it, while both are
+// short.
+grpc::WriteOptions Gathered(bool gathers) {
+  return gathers ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions();
+}
+
+}  // namespace
+
 UploadStream::UploadStream(v1::BatchService::Stub* stub, const input::ByteSource* content,
                            ContentHash* hash, OnDurable on_durable)
     : content_(content),
       hash_(hash),
       on_durable_(std::move(on_durable)),
-      stream_(stub->Submit(&context_)),
+      stream_(Begin(stub, &context_)),
       receiver_([this] { Receive(); }) {}
 
 UploadStream::~UploadStream() {
@@ -51,11 +68,12 @@ absl::Status UploadStream::Run(const v1::SubmitHeader& header, bool at_once,
   v1::SubmitRequest request;
   *request.mutable_header() = header;
   const bool is_one_chunk = content_->size() > 0 && content_->size() <= kChunkBytes;
-  request.mutable_header()->set_at_once(at_once && is_one_chunk);
+  const bool gathers = at_once && is_one_chunk;
+  request.mutable_header()->set_at_once(gathers);
   absl::Status sent;
-  if (stream_->Write(request)) {
-    if (const auto offset = WhereToBegin(request.header().at_once()); offset.has_value()) {
-      sent = SendContent(*offset);
+  if (stream_->Write(request, Gathered(gathers))) {
+    if (const auto offset = WhereToBegin(gathers); offset.has_value()) {
+      sent = SendContent(*offset, gathers);
     }
   }
   if (!sent.ok()) context_.TryCancel();  // the input cannot be read
@@ -64,7 +82,7 @@ absl::Status UploadStream::Run(const v1::SubmitHeader& header, bool at_once,
   return sent.ok() ? ended : sent;
 }
 
-absl::Status UploadStream::SendContent(uint64_t offset) {
+absl::Status UploadStream::SendContent(uint64_t offset, bool gathers) {
   v1::SubmitRequest request;
   while (offset < content_->size()) {
     if (!AwaitRoom(offset)) return absl::OkStatus();
@@ -74,13 +92,13 @@ absl::Status UploadStream::SendContent(uint64_t offset) {
     data->resize(got);
     hash_->Note(offset, *data);
     request.mutable_chunk()->set_offset(offset);
-    if (!stream_->Write(request)) return absl::OkStatus();
+    if (!stream_->Write(request, Gathered(gathers))) return absl::OkStatus();
     offset += got;
   }
   MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 hash, hash_->Whole());
   request.mutable_seal()->set_size(content_->size());
   request.mutable_seal()->set_content_hash(hash.ToBytes());
-  if (stream_->Write(request)) stream_->WritesDone();
+  stream_->WriteLast(request, grpc::WriteOptions());
   return absl::OkStatus();
 }
 

@@ -38,6 +38,7 @@ class ContentHash {
 // One thread sends, another receives how much is durable.
 class UploadStream {
  public:
+  using Stream = grpc::ClientReaderWriter<v1::SubmitRequest, v1::SubmitResponse>;
   using OnDurable = std::function<bool(uint64_t batch, uint64_t durable, bool complete)>;
 
   // Nothing is owned. `on_durable` is called on the stream's own thread; when it answers false the
@@ -49,8 +50,9 @@ class UploadStream {
   UploadStream& operator=(const UploadStream&) = delete;
 
   // Sends the content from where the initiator has it, and seals it. With `at_once` all of a
-  // content that is one chunk is sent behind the header, without asking where to begin:
-  // OutOfRange when the initiator has some of it. The stream's status; called once.
+  // content that is one chunk is sent behind the header, without asking where to begin, and what is
+  // short goes with it, in one piece: the initiator wakes once for all of it. OutOfRange when the
+  // initiator has some of it. The stream's status; called once.
   absl::Status Run(const v1::SubmitHeader& header, bool at_once, const std::stop_token& stop)
       ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -64,13 +66,14 @@ class UploadStream {
   std::optional<uint64_t> WhereToBegin(bool at_once) ABSL_LOCKS_EXCLUDED(mu_);
   // False: the stream has ended.
   bool AwaitRoom(uint64_t sent) ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status SendContent(uint64_t offset) ABSL_LOCKS_EXCLUDED(mu_);
+  // `gathers`: the whole content is one chunk, whose messages may leave together.
+  absl::Status SendContent(uint64_t offset, bool gathers) ABSL_LOCKS_EXCLUDED(mu_);
 
   const input::ByteSource* const content_;  // not owned
   ContentHash* const hash_;                 // not owned
   const OnDurable on_durable_;
   grpc::ClientContext context_;
-  const std::unique_ptr<grpc::ClientReaderWriter<v1::SubmitRequest, v1::SubmitResponse>> stream_;
+  const std::unique_ptr<Stream> stream_;
 
   base::Mutex mu_;
   base::CondVar changed_;

@@ -1,6 +1,7 @@
 #include "muster/handler/out_of_process.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
@@ -35,6 +36,15 @@ absl::Status OpenLines::Reject(int64_t line, absl::string_view reason) {
   results_->Reject(*transaction->second, reason);
   open_.erase(transaction);
   return absl::OkStatus();
+}
+
+absl::Status OpenLines::AddOutput(int64_t line, std::vector<std::string> fields) {
+  const auto transaction = open_.find(line);
+  if (transaction == open_.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line: ", line, " is no line of the item, or is rejected"));
+  }
+  return results_->AddOutput(*transaction->second, std::move(fields));
 }
 
 absl::StatusOr<Outcome> ConcludeOk(Results& results) {

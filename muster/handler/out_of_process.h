@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -36,6 +37,10 @@ class OpenLines {
 
   // InvalidArgument: no line of the item, or rejected before.
   absl::Status Reject(int64_t line, absl::string_view reason);
+
+  // Call after the last Reject. InvalidArgument: no line of the item, or a rejected one, or a
+  // record that does not fit.
+  absl::Status AddOutput(int64_t line, std::vector<std::string> fields);
 
  private:
   Results* const results_;  // not owned

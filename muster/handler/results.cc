@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -187,6 +188,13 @@ std::vector<absl::string_view> ViewsOf(absl::Span<const std::string> keys) {
   return {keys.begin(), keys.end()};
 }
 
+absl::Status CheckRoom(size_t output_bytes) {
+  if (output_bytes <= base::kMaxItemOutputBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("outputs: the item's records have more than ",
+                                                 base::kMaxItemOutputBytes,
+                                                 " bytes; make items smaller"));
+}
+
 }  // namespace
 
 Results::Results(const JobSchema* schema, int transactions)
@@ -197,16 +205,23 @@ Results::Results(const JobSchema* schema, int transactions)
 
 void Results::Count(const Transaction& transaction,
                     std::initializer_list<Contribution> contributions) {
+  Count(transaction, contributions, {});
+}
+
+void Results::Count(const Transaction& transaction,
+                    std::initializer_list<Contribution> contributions,
+                    std::vector<std::vector<std::string>> records) {
   if (!TakeVerdict(transaction)) return;
   for (const Contribution& contribution : contributions) {
     if (RefuseMalformed(contribution)) return;
   }
-  const absl::Status added = AddAll(contributions);
-  if (added.ok()) {
-    ++counted_;
-  } else {
-    AppendRejection(transaction.line(), added.message());
-  }
+  std::vector<base::OutputRecord> outputs;
+  size_t bytes = 0;
+  absl::Status fits = FitOutputs(transaction.line(), std::move(records), &outputs, &bytes);
+  if (fits.ok()) fits = AddAll(contributions);
+  if (!fits.ok()) return AppendRejection(transaction.line(), fits.message());
+  Append(std::move(outputs), bytes);
+  ++counted_;
 }
 
 void Results::Reject(const Transaction& transaction, absl::string_view reason) {
@@ -221,12 +236,11 @@ void Results::Absorb(const Transaction& transaction, Results& alone) {
   }
   std::vector<GroupPartial> partials;
   for (GroupSums& group : alone.groups_) partials.push_back(group.Take());
-  const absl::Status added = AddPartials(partials);
-  if (added.ok()) {
-    ++counted_;
-  } else {
-    AppendRejection(transaction.line(), added.message());
-  }
+  absl::Status added = CheckRoom(output_bytes_ + alone.output_bytes_);
+  if (added.ok()) added = AddPartials(partials);
+  if (!added.ok()) return AppendRejection(transaction.line(), added.message());
+  Append(std::move(alone.outputs_), alone.output_bytes_);
+  ++counted_;
 }
 
 absl::Status Results::AddRow(Group group, absl::Span<const std::string> keys,
@@ -235,6 +249,16 @@ absl::Status Results::AddRow(Group group, absl::Span<const std::string> keys,
   values_.clear();
   MUSTER_RETURN_IF_ERROR(Fit(group, measures));
   return groups_[static_cast<size_t>(group.index)].Add(ViewsOf(keys), values_);
+}
+
+absl::Status Results::AddOutput(const Transaction& transaction, std::vector<std::string> fields) {
+  std::vector<std::vector<std::string>> records;
+  records.push_back(std::move(fields));
+  std::vector<base::OutputRecord> outputs;
+  size_t bytes = 0;
+  MUSTER_RETURN_IF_ERROR(FitOutputs(transaction.line(), std::move(records), &outputs, &bytes));
+  Append(std::move(outputs), bytes);
+  return absl::OkStatus();
 }
 
 void Results::CountAllExceptRejected() {
@@ -262,6 +286,33 @@ std::vector<GroupPartial> Results::TakePartials() {
     if (!partial.rows.empty()) partials.push_back(std::move(partial));
   }
   return partials;
+}
+
+std::vector<base::OutputRecord> Results::TakeOutputs() {
+  std::stable_sort(
+      outputs_.begin(), outputs_.end(),
+      [](const base::OutputRecord& a, const base::OutputRecord& b) { return a.line < b.line; });
+  output_bytes_ = 0;
+  return std::exchange(outputs_, {});
+}
+
+absl::Status Results::FitOutputs(int64_t line, std::vector<std::vector<std::string>> records,
+                                 std::vector<base::OutputRecord>* outputs, size_t* bytes) const {
+  if (!records.empty() && schema_->outputs.empty()) {
+    return absl::InvalidArgumentError("outputs: the job has none");
+  }
+  for (std::vector<std::string>& fields : records) {
+    MUSTER_RETURN_IF_ERROR(base::FitOutputFields(schema_->outputs, &fields));
+    *bytes += base::OutputBytes(fields);
+    MUSTER_RETURN_IF_ERROR(CheckRoom(output_bytes_ + *bytes));
+    outputs->push_back({line, std::move(fields)});
+  }
+  return absl::OkStatus();
+}
+
+void Results::Append(std::vector<base::OutputRecord> outputs, size_t bytes) {
+  output_bytes_ += bytes;
+  std::move(outputs.begin(), outputs.end(), std::back_inserter(outputs_));
 }
 
 // False when the transaction has a verdict already; Verdict() reports it.

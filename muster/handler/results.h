@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/base/decimal.h"
+#include "muster/base/output_record.h"
 #include "muster/handler/work_item.h"
 
 namespace muster::handler {
@@ -105,6 +106,13 @@ class Results {
   // or measures than the group has: see Verdict().
   void Count(const Transaction& transaction, std::initializer_list<Contribution> contributions);
 
+  // The same with output records: each has a field for each of the schema's outputs, in their
+  // order. A transaction with a record that does not fit (base::FitOutputFields), or for which the
+  // item's records have no room (base::kMaxItemOutputBytes), is rejected with that reason; so is
+  // one with records if the job has no outputs.
+  void Count(const Transaction& transaction, std::initializer_list<Contribution> contributions,
+             std::vector<std::vector<std::string>> records);
+
   // Bytes of `reason` that are not printable UTF-8 become "?".
   void Reject(const Transaction& transaction, absl::string_view reason);
 
@@ -116,6 +124,9 @@ class Results {
   // when keys or measures do not match the schema, OutOfRange on overflow; nothing is added then.
   absl::Status AddRow(Group group, absl::Span<const std::string> keys,
                       absl::Span<const base::Decimal> measures);
+  // A record of a transaction that is not to be rejected later. InvalidArgument when it does not
+  // fit, or there is no room for it.
+  absl::Status AddOutput(const Transaction& transaction, std::vector<std::string> fields);
   void CountAllExceptRejected();
 
   // OK when each transaction has exactly one verdict; else Internal, naming the first ordinal with
@@ -127,6 +138,9 @@ class Results {
   const std::vector<Rejection>& rejections() const { return rejections_; }
   // Returns the sorted rows of every group that has any, and leaves none here.
   std::vector<GroupPartial> TakePartials();
+  // Returns the output records in the order of their lines, those of a line as they were given, and
+  // leaves none here.
+  std::vector<base::OutputRecord> TakeOutputs();
 
  private:
   bool TakeVerdict(const Transaction& transaction);
@@ -138,11 +152,18 @@ class Results {
   void TakeBackPartials(absl::Span<const GroupPartial> partials, size_t count);
   bool RefuseMalformed(const Contribution& contribution);
   void AppendRejection(int64_t line, absl::string_view reason);
+  // Makes records of the transaction out of `records`; `bytes` is what they take of the item's
+  // room.
+  absl::Status FitOutputs(int64_t line, std::vector<std::vector<std::string>> records,
+                          std::vector<base::OutputRecord>* outputs, size_t* bytes) const;
+  void Append(std::vector<base::OutputRecord> outputs, size_t bytes);
 
   const JobSchema* const schema_;
   std::vector<uint8_t> verdicts_;  // by ordinal: 0 none, 1 one, 2 several
   std::vector<GroupSums> groups_;  // as schema_->groups
   std::vector<Rejection> rejections_;
+  std::vector<base::OutputRecord> outputs_;
+  size_t output_bytes_ = 0;
   int64_t counted_ = 0;
   absl::Status mistake_;               // the first that the handler made
   std::vector<base::Decimal> values_;  // reused: one contribution's measures

@@ -292,7 +292,7 @@ TEST_F(ResultsTest, AbsorbsNothingOfATransactionWhoseSumOverflows) {
   EXPECT_THAT(Rows(), ElementsAre("by_country_month UK|2011-11: " + Nines(35) + ".000"));
 }
 
-// Money is integers underneath: whatever order transactions come in, the bytes are the same.
+// Money is integers underneath: transactions give the same bytes in every order.
 TEST(ResultsPropertyTest, EveryOrderOfTransactionsGivesTheSamePartials) {
   const uint32_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -334,6 +334,89 @@ TEST(GroupSumsDeathTest, OnlyWhatWasAddedIsTakenBack) {
   ASSERT_TRUE(sums.Add(keys, values).ok());
   sums.Subtract(keys, values);
   EXPECT_DEATH(sums.Subtract(keys, values), "group by_customer has no such addition");
+}
+
+class OutputsTest : public testing::Test {
+ protected:
+  using Type = base::OutputColumn::Type;
+
+  // Counts the transaction with 1 for the customer, and gives these records.
+  void Give(int transaction, std::vector<std::vector<std::string>> records) {
+    results_.Count(items_[transaction], {{kByCustomer, {"ann"}, {Decimal::FromInt(1)}}},
+                   std::move(records));
+  }
+  static std::vector<std::string> ShownOutputs(Results& results) {
+    std::vector<std::string> lines;
+    for (const base::OutputRecord& record : results.TakeOutputs()) {
+      lines.push_back(absl::StrCat(record.line, ": ", absl::StrJoin(record.fields, "|")));
+    }
+    return lines;
+  }
+
+  const JobSchema schema_{
+      "billing",
+      "r1",
+      {"customer"},
+      {{"by_customer", {"customer"}, {{"units", MeasureSchema::Type::kInt, 0}}}},
+      {{"invoice", Type::kText, 0}, {"total", Type::kDecimal, 2}}};
+  const SampleItem items_{{{"a"}, {"b"}, {"c"}}};
+  Results results_{&schema_, items_.size()};
+};
+
+TEST_F(OutputsTest, ComeOutInTheOrderOfTheirLines) {
+  Give(2, {{"c1", "3"}});
+  Give(0, {{"a1", "1.5"}, {"a2", ""}});
+  Give(1, {});
+  ASSERT_TRUE(results_.Verdict().ok());
+  EXPECT_THAT(ShownOutputs(results_), ElementsAre(absl::StrCat(items_[0].line(), ": a1|1.50"),
+                                                  absl::StrCat(items_[0].line(), ": a2|"),
+                                                  absl::StrCat(items_[2].line(), ": c1|3.00")));
+}
+
+TEST_F(OutputsTest, ATransactionWithARecordThatDoesNotFitIsRejectedAndContributesToNothing) {
+  Give(0, {{"a1", "1"}, {"a2", "a lot"}});
+  Give(1, {{"b1", "2"}});
+  Give(2, {{"c1"}});
+  ASSERT_EQ(results_.rejections().size(), 2u);
+  EXPECT_EQ(results_.rejections()[0].reason, "outputs: total: not a number: 'a lot'");
+  EXPECT_EQ(results_.rejections()[1].reason, "outputs: a record has 1 fields, the job 2 columns");
+  EXPECT_EQ(results_.counted(), 1);
+  EXPECT_THAT(ShownOutputs(results_), ElementsAre(absl::StrCat(items_[1].line(), ": b1|2.00")));
+  EXPECT_THAT(Shown(results_.TakePartials()), ElementsAre("by_customer ann: 1"));
+}
+
+TEST_F(OutputsTest, ATransactionWhoseContributionDoesNotFitGivesNoRecord) {
+  results_.Count(items_[0], {{kByCustomer, {"ann"}, {Number("0.5")}}}, {{"a1", "1"}});
+  EXPECT_EQ(results_.rejections().size(), 1u);
+  EXPECT_THAT(ShownOutputs(results_), IsEmpty());
+}
+
+TEST_F(OutputsTest, AreBoundedForTheWholeItem) {
+  const std::string large(base::kMaxOutputRecordBytes - 100, 'x');
+  const size_t fit = base::kMaxItemOutputBytes / base::kMaxOutputRecordBytes;
+  Give(0, std::vector<std::vector<std::string>>(fit, {large, "1"}));
+  Give(1, {{large, "1"}, {large, "1"}});
+  Give(2, {{"c1", "1"}});
+  ASSERT_EQ(results_.rejections().size(), 1u);
+  EXPECT_EQ(results_.rejections()[0].line, items_[1].line());
+  EXPECT_THAT(results_.rejections()[0].reason, HasSubstr("more than 8388608 bytes"));
+  EXPECT_EQ(results_.TakeOutputs().size(), fit + 1);
+}
+
+TEST_F(OutputsTest, OfATransactionThatRanAloneAreTakenOver) {
+  Results alone(&schema_, 1);
+  alone.Count(items_[1].Alone(), {}, {{"b1", "2"}});
+  results_.Absorb(items_[1], alone);
+  Results rejected(&schema_, 1);
+  rejected.Count(items_[0].Alone(), {}, {{"a1", "x"}});
+  results_.Absorb(items_[0], rejected);
+  EXPECT_EQ(results_.rejections().size(), 1u);
+  EXPECT_THAT(ShownOutputs(results_), ElementsAre(absl::StrCat(items_[1].line(), ": b1|2.00")));
+}
+
+TEST_F(ResultsTest, RejectsATransactionThatGivesARecordOfAJobWithoutOutputs) {
+  results_.Count(items_[0], {}, {{"a1"}});
+  EXPECT_THAT(Reasons(), ElementsAre(absl::StrCat(items_[0].line(), " outputs: the job has none")));
 }
 
 }  // namespace

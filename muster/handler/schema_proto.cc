@@ -1,5 +1,7 @@
 #include "muster/handler/schema_proto.h"
 
+#include "muster/base/output_proto.h"
+
 namespace muster::handler {
 namespace {
 
@@ -24,6 +26,9 @@ v1::JobSchema ToProto(const JobSchema& schema) {
   proto.set_revision(schema.revision);
   for (const std::string& column : schema.columns) proto.add_columns(column);
   for (const GroupSchema& group : schema.groups) Fill(group, proto.add_groups());
+  for (const base::OutputColumn& column : schema.outputs) {
+    *proto.add_outputs() = base::ToProto(column);
+  }
   return proto;
 }
 

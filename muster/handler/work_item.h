@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "muster/base/output_record.h"
 #include "muster/base/trace_context.h"
 
 namespace muster::handler {
@@ -42,6 +43,8 @@ struct JobSchema {
   std::string revision;
   std::vector<std::string> columns;  // the job file's input.columns, in their order
   std::vector<GroupSchema> groups;
+  std::vector<base::OutputColumn> outputs =
+      {};  // of the records that it may return; none: no records
 
   // InvalidArgument naming the missing one and the existing ones.
   absl::StatusOr<Column> FindColumn(absl::string_view name) const;

@@ -40,6 +40,8 @@ struct ColumnSource {
   // The text of a CSV header, or the name of a JSON member; or, in a CSV without a header, the
   // 1-based position of the field.
   std::variant<std::string, int> source;
+  // jsonl: records may lack the member.
+  bool optional = false;
 };
 
 // Rules that all formats share: UTF-8; a record ends at a newline (LF or CRLF) or at the end of the

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "muster/base/text.h"
@@ -95,7 +96,10 @@ class Explainer final : public nlohmann::json_sax<json> {
 class JsonLineParser::Reader {
  public:
   explicit Reader(const std::vector<std::string>* members)
-      : members_(*members), seen_(members->size()) {}
+      : members_(*members),
+        has_paths_(std::any_of(members->begin(), members->end(),
+                               [](const auto& member) { return absl::StrContains(member, '.'); })),
+        seen_(members->size()) {}
 
   std::string Parse(absl::string_view line, absl::string_view* fields, char** room) {
     std::fill(seen_.begin(), seen_.end(), uint8_t{0});
@@ -125,26 +129,58 @@ class JsonLineParser::Reader {
       return error;
     }
     if (const auto error = document.get_object().get(object)) return error;
-    if (const auto error = ReadMembers(object, fields)) return error;
+    if (const auto error = ReadMembers(object, "", fields)) return error;
     const char* rest = nullptr;  // what follows the object; an error says that nothing does
     return document.current_location().get(rest) == simdjson::SUCCESS ? simdjson::TAPE_ERROR
                                                                       : simdjson::SUCCESS;
   }
 
-  error_code ReadMembers(simdjson::ondemand::object object, absl::string_view* fields) {
+  // `path` leads to the object, with a dot behind it; empty: it is the line itself.
+  error_code ReadMembers(simdjson::ondemand::object object, std::string_view path,
+                         absl::string_view* fields) {
     for (auto member : object) {
       std::string_view name;
       if (const auto error = member.unescaped_key().get(name)) return error;
       Value value;
       if (const auto error = member.value().get(value)) return error;
-      const size_t index = IndexOf(name);
-      if (index != kNotWanted && std::exchange(seen_[index], uint8_t{1})) return kTwice;
-      writes_ = index != kNotWanted;
-      const char* const begin = out_;
-      if (const auto error = ReadMember(value)) return error;
-      if (writes_) fields[index] = absl::string_view(begin, static_cast<size_t>(out_ - begin));
+      std::string nested;
+      if (!path.empty()) {
+        nested.append(path).append(name);
+        name = nested;
+      }
+      if (const auto error = ReadMemberAt(name, value, fields)) return error;
     }
     return simdjson::SUCCESS;
+  }
+
+  error_code ReadMemberAt(std::string_view name, Value value, absl::string_view* fields) {
+    const size_t index = IndexOf(name);
+    if (index != kNotWanted && std::exchange(seen_[index], uint8_t{1})) {
+      twice_ = name;
+      return kTwice;
+    }
+    if (index == kNotWanted && LeadsToWanted(name)) {
+      json_type type;
+      if (const auto error = value.type().get(type)) return error;
+      simdjson::ondemand::object inner;
+      if (type == json_type::object) {
+        if (const auto error = value.get_object().get(inner)) return error;
+        return ReadMembers(inner, std::string(name) + ".", fields);
+      }
+    }
+    writes_ = index != kNotWanted;
+    const char* const begin = out_;
+    if (const auto error = ReadMember(value)) return error;
+    if (writes_) fields[index] = absl::string_view(begin, static_cast<size_t>(out_ - begin));
+    return simdjson::SUCCESS;
+  }
+
+  // Some wanted member lies within the one with this name.
+  bool LeadsToWanted(std::string_view name) const {
+    return has_paths_ && std::any_of(members_.begin(), members_.end(), [&](const auto& wanted) {
+             return wanted.size() > name.size() && wanted[name.size()] == '.' &&
+                    absl::StartsWith(wanted, absl::string_view(name.data(), name.size()));
+           });
   }
 
   size_t IndexOf(std::string_view name) const {
@@ -294,6 +330,7 @@ class JsonLineParser::Reader {
     Explainer explainer(members_);
     json::sax_parse(line.data(), line.data() + line.size(), &explainer);
     if (!explainer.error().empty()) return explainer.error();
+    if (error == kTwice) return Twice(twice_);
     if (error == simdjson::DEPTH_ERROR) {
       return absl::StrCat("brackets nest deeper than ", kMaxDepth);
     }
@@ -304,7 +341,9 @@ class JsonLineParser::Reader {
   static constexpr error_code kTwice = simdjson::UNEXPECTED_ERROR;
 
   const std::vector<std::string>& members_;
+  const bool has_paths_;       // some may lie within others
   std::vector<uint8_t> seen_;  // by member
+  std::string twice_;          // the member of the last kTwice
   simdjson::ondemand::parser parser_;
   std::string padded_;   // a copy of the line
   bool writes_ = false;  // the member that is being read is wanted

@@ -17,6 +17,10 @@ class JsonLineParser {
   explicit JsonLineParser(const std::vector<std::string>* members);
   ~JsonLineParser();
 
+  // A member "address.city" is that of the line, if it has one of this very name, or else the
+  // member city of the object that is its member address. Of two that one name fits, the line is
+  // refused.
+  //
   // Writes one text per member to `fields`: a string's text; a number, true or false as written; a
   // nested value as compact JSON; "" for null and for a member that is absent. The texts lie in
   // `*room`, which must have line.size() bytes left and is moved on. Returns "", or why `line` is

@@ -303,6 +303,51 @@ TEST_F(JsonLineTest, ReadsTheSameAsNlohmannOfLinesThatWereDamaged) {
 }
 
 // Else a line of brackets would exhaust the stack of a worker.
+// Parses `line` for members "id", "address.city" and "address.geo.lat".
+struct Nested {
+  std::vector<absl::string_view> fields = std::vector<absl::string_view>(3);
+  std::string refusal;
+  std::string room;
+
+  explicit Nested(absl::string_view line) : room(line.size(), ' ') {
+    const std::vector<std::string> members = {"id", "address.city", "address.geo.lat"};
+    char* at = room.data();
+    refusal = JsonLineParser(&members).Parse(line, fields.data(), &at);
+  }
+};
+
+TEST(JsonPathTest, ReadsMembersWithinMembers) {
+  const Nested nested(
+      R"({"address": {"city": "Ulm", "geo": {"lat": 48.40, "lon": 1}, "zip": [1]}, "id": 7})");
+  EXPECT_EQ(nested.refusal, "");
+  EXPECT_THAT(nested.fields, ElementsAre("7", "Ulm", "48.40"));
+}
+
+TEST(JsonPathTest, IsEmptyWhereAMemberOfThePathIsMissingOrNoObject) {
+  EXPECT_THAT(Nested(R"({"id": 7, "address": {"geo": null}})").fields, ElementsAre("7", "", ""));
+  EXPECT_THAT(Nested(R"({"id": 7, "address": "Ulm"})").fields, ElementsAre("7", "", ""));
+  EXPECT_THAT(Nested(R"({"id": 7, "address": [{"city": "Ulm"}]})").fields,
+              ElementsAre("7", "", ""));
+}
+
+TEST(JsonPathTest, AMemberWithThatVeryNameCounts) {
+  EXPECT_THAT(Nested(R"({"address.city": "Ulm", "address": {"zip": 1}})").fields,
+              ElementsAre("", "Ulm", ""));
+}
+
+TEST(JsonPathTest, RefusesALineThatHasTwoOfThem) {
+  EXPECT_EQ(Nested(R"({"address.city": "Ulm", "address": {"city": "Bern"}})").refusal,
+            "the member 'address.city' is there twice");
+  EXPECT_EQ(Nested(R"({"address": {"city": "Ulm"}, "address": {"city": "Bern"}})").refusal,
+            "the member 'address.city' is there twice");
+}
+
+TEST(JsonPathTest, RefusesWhatIsNoJsonWithinAPath) {
+  EXPECT_NE(Nested(R"({"address": {"city": Ulm}})").refusal, "");
+  EXPECT_NE(Nested(R"({"address": {"zip": tru}})").refusal, "");
+  EXPECT_NE(Nested(R"({"address": {"city": "Ulm")").refusal, "");
+}
+
 TEST_F(JsonLineTest, RefusesNestingThatNoRecordHas) {
   const std::string deep =
       absl::StrCat("{\"a\":", std::string(5'000'000, '['), std::string(5'000'000, ']'), "}");

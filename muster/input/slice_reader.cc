@@ -7,6 +7,7 @@
 #include "muster/base/text.h"
 #include "muster/input/byte_scan.h"
 #include "muster/input/csv.h"
+#include "muster/input/json_members.h"
 
 namespace muster::input {
 
@@ -205,7 +206,7 @@ absl::StatusOr<std::vector<int>> FindColumns(const InputFormat& format,
 }  // namespace
 
 absl::StatusOr<Header> ReadHeader(const ByteSource& source, const InputFormat& format) {
-  Window window(&source, 0, format.max_record_bytes + 2);
+  Window window(&source, 0, std::max(format.max_record_bytes + 2, kLookedAtBytes));
   MUSTER_RETURN_IF_ERROR(window.Require(kUtf8Mark.size()));
   MUSTER_RETURN_IF_ERROR(RefuseUtf16(window.text()));
   const bool marked = window.text().substr(0, kUtf8Mark.size()) == kUtf8Mark;
@@ -214,6 +215,11 @@ absl::StatusOr<Header> ReadHeader(const ByteSource& source, const InputFormat& f
   if (format.kind == InputFormat::Kind::kCsv) {
     if (format.header) MUSTER_RETURN_IF_ERROR(ReadNames(format, &window, &header));
     MUSTER_ASSIGN_OR_RETURN(header.positions, FindColumns(format, header.fields));
+  }
+  if (format.kind == InputFormat::Kind::kJsonl) {
+    MUSTER_RETURN_IF_ERROR(window.Require(kLookedAtBytes));
+    MUSTER_RETURN_IF_ERROR(CheckMembers(format, window.text().substr(0, kLookedAtBytes),
+                                        window.at_end() && window.text().size() <= kLookedAtBytes));
   }
   header.data.offset = window.offset();
   return header;

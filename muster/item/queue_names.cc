@@ -44,6 +44,17 @@ std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_
   return queues;
 }
 
+std::string LogicalName(absl::string_view queue_name) {
+  absl::string_view name = queue_name;
+  if (!DirectionAtTheEnd(name)) name = base::BeforeHash(name);
+  if (!DirectionAtTheEnd(name)) return std::string(queue_name);
+  return std::string(name.substr(0, name.rfind('-')));
+}
+
+std::string LogicalInput(absl::string_view job) {
+  return LogicalName(InputQueue(kLocalAccount, job, 0).name);
+}
+
 std::optional<Direction> DirectionOf(absl::string_view queue_name) {
   if (const auto direction = DirectionAtTheEnd(queue_name)) return direction;
   return DirectionAtTheEnd(base::BeforeHash(queue_name));

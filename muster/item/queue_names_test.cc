@@ -25,6 +25,16 @@ TEST(QueueNamesTest, NamesPartitionsAsItAlwaysDid) {
   EXPECT_EQ(InputQueue("a", "my_job", 0).name, base::MakeSafeName("my_job-in-0"));
 }
 
+TEST(QueueNamesTest, KnowsTheLogicalQueueOfAPartition) {
+  EXPECT_EQ(LogicalName("retail-in-7"), "retail-in");
+  EXPECT_EQ(LogicalName("check-out-retail-out-12"), "check-out-retail-out");
+  EXPECT_EQ(LogicalName("orders"), "orders");
+  EXPECT_EQ(LogicalInput("retail"), "retail-in");
+  // The partitions of a job whose name is not safe share one, too.
+  EXPECT_EQ(LogicalName(InputQueue("a", "my_job", 3).name), LogicalInput("my_job"));
+  EXPECT_EQ(LogicalInput("my_job"), "my-job-in");
+}
+
 TEST(QueueNamesTest, SaysNothingOfQueuesThatNoJobNames) {
   for (const char* name : {"", "orders", "check-out-retail", "orders-in-", "orders-in-x", "in-0",
                            "orders-in-0-0123", "recovered-1"}) {

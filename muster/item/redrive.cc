@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
+#include "muster/base/clock.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/item/work_item_codec.h"
@@ -44,28 +45,37 @@ bool TakesNoItems(const absl::Status& granted) {
   return absl::IsFailedPrecondition(granted) || absl::IsNotFound(granted);
 }
 
+// Within this time a redrive that waits for its rate sees that it is cancelled.
+constexpr absl::Duration kLongestSleep = absl::Milliseconds(200);
+
 class Redriver {
  public:
   Redriver(const RedriveRequest* request, queue::QueueStore* queues, BatchReopener* reopener)
       : request_(*request), queues_(*queues), reopener_(*reopener) {}
 
   absl::Status RedriveOldest() {
-    // Counted before the redrive: messages that become poison again meanwhile come behind.
-    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_.Stats(request_.queue));
-    int64_t unseen = stats.poison;
+    MUSTER_ASSIGN_OR_RETURN(Unseen unseen, CountUnseen());
     std::string after;
-    while (unseen > 0 && summary_.messages < request_.max) {
+    absl::Duration next = request_.clock->Monotonic();
+    while (unseen.all() > 0 && summary_.messages < request_.max) {
       MUSTER_RETURN_IF_ERROR(CheckGoingOn());
-      const int64_t most = std::min(unseen, request_.max - summary_.messages);
+      const absl::Duration wait = next - request_.clock->Monotonic();
+      if (wait > absl::ZeroDuration()) {
+        base::SleepUnlessStopped(request_.clock, std::min(wait, kLongestSleep), {});
+        continue;
+      }
+      const int64_t most = std::min({unseen.all(), request_.max - summary_.messages, PageSize()});
       MUSTER_ASSIGN_OR_RETURN(const auto page, NextPage(after, most));
       if (page.empty()) break;
       MUSTER_CHECK(static_cast<int64_t>(page.size()) <= most, "page ", page.size(), ", at most ",
                    most);
       Selection selection;
-      for (const queue::PoisonMessage& message : page) Select(message, &selection);
+      for (const queue::PoisonMessage& message : page) {
+        if (unseen.Take(message)) Select(message, &selection);
+      }
       MUSTER_RETURN_IF_ERROR(Redrive(selection));
-      unseen -= static_cast<int64_t>(page.size());
       after = page.back().message_id;
+      next = request_.clock->Monotonic() + TimeOf(static_cast<int64_t>(page.size()));
     }
     return absl::OkStatus();
   }
@@ -80,8 +90,38 @@ class Redriver {
   }
 
   RedriveSummary TakeSummary() { return std::move(summary_); }
+  // Why the store refused all messages of a page; OK: it did not.
+  const absl::Status& refused() const { return refused_; }
 
  private:
+  // The messages to look at, counted before the redrive: those that become poison meanwhile come
+  // behind. Poison of other queues lies among the messages of this one, so that its number is not
+  // known; there is no more than that.
+  struct Unseen {
+    int64_t own = 0;
+    int64_t moved = 0;
+
+    int64_t all() const { return own + moved; }
+    bool Take(const queue::PoisonMessage& message) {
+      int64_t& left = message.origin.name.empty() ? own : moved;
+      return left > 0 && left-- > 0;
+    }
+  };
+
+  absl::StatusOr<Unseen> CountUnseen() {
+    MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_.Stats(request_.queue));
+    return Unseen{stats.poison, queues_.traits().moves ? stats.stored() : 0};
+  }
+
+  // Never more than those of a second.
+  int64_t PageSize() const {
+    return request_.per_second == 0 ? queue::kMaxListPoison : request_.per_second;
+  }
+  absl::Duration TimeOf(int64_t messages) const {
+    if (request_.per_second == 0) return absl::ZeroDuration();
+    return absl::Seconds(static_cast<double>(messages) / static_cast<double>(request_.per_second));
+  }
+
   absl::Status CheckGoingOn() const {
     return request_.is_cancelled() ? absl::CancelledError("the redrive was called off")
                                    : absl::OkStatus();
@@ -132,10 +172,15 @@ class Redriver {
       messages.insert(messages.end(), of_batch.messages.begin(), of_batch.messages.end());
     }
     if (messages.empty()) return absl::OkStatus();  // the queue would take no names for the oldest
-    MUSTER_ASSIGN_OR_RETURN(
-        const int64_t moved,
-        queues_.Redrive(request_.queue, messages, static_cast<int64_t>(messages.size())));
-    summary_.messages += moved;
+    const absl::StatusOr<int64_t> moved =
+        queues_.Redrive(request_.queue, messages, static_cast<int64_t>(messages.size()));
+    if (absl::IsFailedPrecondition(moved.status())) {
+      refused_ = moved.status();
+      return absl::OkStatus();
+    }
+    MUSTER_RETURN_IF_ERROR(moved.status());
+    summary_.messages += *moved;
+    if (*moved > 0) request_.on_redriven(*moved);
     return absl::OkStatus();
   }
 
@@ -143,6 +188,7 @@ class Redriver {
   queue::QueueStore& queues_;
   BatchReopener& reopener_;
   RedriveSummary summary_;
+  absl::Status refused_;
 };
 
 }  // namespace
@@ -156,7 +202,9 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
     MUSTER_RETURN_IF_ERROR(redriver.RedriveNamed());
   }
   RedriveSummary summary = redriver.TakeSummary();
-  if (summary.messages > 0 || summary.kept.empty()) return summary;
+  if (summary.messages > 0) return summary;
+  MUSTER_RETURN_IF_ERROR(redriver.refused());
+  if (summary.kept.empty()) return summary;
   const size_t more = summary.kept.size() - 1;
   return absl::FailedPreconditionError(absl::StrCat(
       "the poison messages stay (", summary.kept_messages, "): ", summary.kept.begin()->second,

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "muster/base/clock.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_client.h"
@@ -40,9 +41,15 @@ struct RedriveRequest {
   std::vector<std::string> messages;  // ids; empty: the oldest `max`
   int64_t max = INT64_MAX;
   Missing missing = Missing::kPassedOver;
+  // Messages a second at most, so that those who work on them keep up; 0: as fast as the store can.
+  // Only for the oldest ones.
+  int64_t per_second = 0;
+  base::Clock* clock = base::RealClock();  // measures per_second; not owned
   // Called between one page of messages and the next; true makes the redrive return Cancelled.
   // Messages that were redriven before stay so.
   std::function<bool()> is_cancelled = [] { return false; };
+  // Called after each page with the messages of it that are ready again, if there are any.
+  std::function<void(int64_t messages)> on_redriven = [](int64_t) {};
 };
 
 struct RedriveSummary {
@@ -54,10 +61,10 @@ struct RedriveSummary {
 };
 
 // Each message is looked at once: one that is given up again meanwhile stays poison. Messages of a
-// batch that takes no items any more stay poison, too; FailedPrecondition: there were no others.
-// Other statuses are the store's, or those of `reopener`. An interruption at any point leaves items
-// that are either still poison, or uncounted items of an open batch, which are put again; none is
-// lost, none counts twice.
+// batch that takes no items any more stay poison, too, and so do those that the store refuses;
+// FailedPrecondition: there were no others. Other statuses are the store's, or those of `reopener`.
+// An interruption at any point leaves items that are either still poison, or uncounted items of an
+// open batch, which are put again; none is lost, none counts twice.
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
                                             queue::QueueStore& queues, BatchReopener& reopener);
 

@@ -1,9 +1,11 @@
 #include "muster/item/redrive.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -163,6 +165,85 @@ TEST_F(RedriveTest, PassesOverANameThatIsMissingOrRefusesAllOfThem) {
   EXPECT_EQ(Stats().poison, 1);
   request_.missing = Missing::kPassedOver;
   EXPECT_EQ(Redrive().messages, 1);
+}
+
+// Messages of one queue that were moved to another one, as the queue gateway moves them.
+TEST_F(RedriveTest, TakesBackWhatWasMovedHereAsPoison) {
+  const queue::QueueId from = {"acme", "orders"};
+  std::vector<queue::NewMessage> one(1);
+  one[0].body = "a";
+  ASSERT_TRUE(queues_->CreateQueue(from, {}).ok());
+  for (int i = 0; i < 3; ++i) {
+    queue::MoveRequest move;
+    move.receipt = queues_->Put(from, one)->front().receipt;
+    move.cause = queue::Cause{"it hung", 3, "worker-1", {}};
+    ASSERT_TRUE(queues_->Move(from, request_.queue, {move}).ok());
+  }
+  GiveUp({"b"});
+  ASSERT_TRUE(queues_->Put(request_.queue, one).ok());  // no poison
+  request_.max = 2;
+  EXPECT_EQ(Redrive().messages, 2);
+  request_.max = 100;
+  EXPECT_EQ(Redrive().messages, 2);
+  EXPECT_EQ(queues_->Stats(from)->ready, 3);
+  EXPECT_EQ(Stats().ready, 2);
+}
+
+TEST_F(RedriveTest, GoesOnBehindMessagesWhoseQueueIsGone) {
+  const queue::QueueId gone = {"acme", "gone"};
+  ASSERT_TRUE(queues_->CreateQueue(gone, {}).ok());
+  queue::MoveRequest move;
+  move.receipt = queues_->Put(gone, std::vector<queue::NewMessage>(1))->front().receipt;
+  move.cause = queue::Cause{"it hung", 3, "worker-1", {}};
+  ASSERT_TRUE(queues_->Move(gone, request_.queue, {move}).ok());
+  ASSERT_TRUE(queues_->DeleteQueue(gone).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(TryRedrive().status()));
+  GiveUp({"b"});
+  request_.per_second = 1000;  // a page of each
+  EXPECT_EQ(Redrive().messages, 1);
+  EXPECT_EQ(Stats().ready, 2);
+}
+
+TEST_F(RedriveTest, RedrivesNoMoreInASecondThanItsRateSays) {
+  GiveUpItems(7);
+  request_.per_second = 3;
+  request_.clock = &clock_;
+  std::thread redrive([this] { EXPECT_EQ(Redrive().messages, 7); });
+  for (const int ready : {3, 6}) {
+    clock_.AwaitSleepers(1);
+    EXPECT_EQ(Stats().ready, ready);
+    // It looks up now and then whether it is cancelled.
+    for (int i = 0; i < 5; ++i) {
+      clock_.AwaitSleepers(1);
+      EXPECT_EQ(Stats().ready, ready);
+      clock_.Advance(absl::Milliseconds(200));
+    }
+  }
+  redrive.join();
+  EXPECT_EQ(Stats().ready, 7);
+}
+
+TEST_F(RedriveTest, EndsWhileItWaitsForItsRateWhenItIsCancelled) {
+  GiveUpItems(7);
+  std::atomic<bool> cancelled = false;
+  request_.per_second = 3;
+  request_.clock = &clock_;
+  request_.is_cancelled = [&cancelled] { return cancelled.load(); };
+  std::thread redrive([this] { EXPECT_TRUE(absl::IsCancelled(TryRedrive().status())); });
+  clock_.AwaitSleepers(1);
+  cancelled = true;
+  clock_.Advance(absl::Milliseconds(200));
+  redrive.join();
+  EXPECT_EQ(Stats().ready, 3);
+  EXPECT_EQ(Stats().poison, 4);
+}
+
+TEST_F(RedriveTest, TellsOfEachPage) {
+  GiveUpItems(1001);
+  std::vector<int64_t> told;
+  request_.on_redriven = [&told](int64_t messages) { told.push_back(messages); };
+  EXPECT_EQ(Redrive().messages, 1001);
+  EXPECT_THAT(told, ElementsAre(1000, 1));
 }
 
 TEST_F(RedriveTest, StopsBetweenPagesWhenItIsCancelled) {

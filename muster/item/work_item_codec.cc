@@ -28,8 +28,13 @@ absl::Status Damaged(const v1::WorkItem& item, absl::string_view why) {
 // Whether a newer muster carries the slice in a way that this one does not know.
 bool IsOfANewerForm(const v1::WorkItem& item) {
   const bool has_unknown_fields = !item.GetReflection()->GetUnknownFields(item).empty();
+  const bool lacks_content =
+      item.payload_case() == v1::WorkItem::PAYLOAD_NOT_SET ||
+      (item.has_ordered() && item.ordered().content_case() == v1::OrderedSlice::CONTENT_NOT_SET &&
+       !item.ordered().GetReflection()->GetUnknownFields(item.ordered()).empty());
   return item.compression() > v1::COMPRESSION_LZ4 ||
-         (item.payload_case() == v1::WorkItem::PAYLOAD_NOT_SET && has_unknown_fields);
+         (item.payload_case() == v1::WorkItem::PAYLOAD_NOT_SET ? has_unknown_fields
+                                                               : lacks_content);
 }
 
 // No hash covers them, and a parser goes by them: a damaged one must not lead it out of the record.
@@ -50,8 +55,24 @@ absl::StatusOr<v1::WorkItem> ParseWorkItem(absl::string_view body) {
     return absl::DataLossError("work item: its message lacks an identity");
   }
   if (item.raw_bytes() > kMaxRawBytes) return Damaged(item, "its slice claims to be too large");
+  if (item.has_ordered() &&
+      static_cast<uint64_t>(item.ordered().line_steps_size()) + 1 != item.transactions()) {
+    return Damaged(item, "it has another number of lines than of records");
+  }
   if (!AreSound(item.csv())) return Damaged(item, "it names fields that no record has");
   return item;
+}
+
+OrderedRecords OrderedOf(const v1::WorkItem& item) {
+  OrderedRecords records;
+  if (item.ordered().has_key()) records.key = item.ordered().key();
+  uint64_t line = static_cast<uint64_t>(item.first_line());
+  records.lines.push_back(static_cast<int64_t>(line));
+  for (const uint64_t step : item.ordered().line_steps()) {
+    line += step;  // of a damaged message it may wrap around
+    records.lines.push_back(static_cast<int64_t>(line));
+  }
+  return records;
 }
 
 WorkItem HeaderOf(v1::WorkItem* item) {
@@ -78,22 +99,35 @@ WorkItem HeaderOf(v1::WorkItem* item) {
     decoded.oversized_bytes = item->oversized().record_bytes();
     decoded.limit_bytes = item->oversized().limit_bytes();
   }
+  decoded.slice_bytes = item->raw_bytes();
+  if (item->has_source()) {
+    decoded.by_reference = true;
+    decoded.identity.owner = std::move(*item->mutable_source()->mutable_owner());
+  }
+  if (item->has_ordered()) decoded.ordered = OrderedOf(*item);
   return decoded;
 }
 
-absl::StatusOr<std::string> Decompress(const v1::WorkItem& item, absl::string_view payload) {
+absl::StatusOr<std::string> SliceIn(const v1::WorkItem& item, absl::string_view payload) {
   if (item.compression() == v1::COMPRESSION_NONE) return std::string(payload);
   if (item.compression() != v1::COMPRESSION_LZ4) return Damaged(item, "unknown compression");
   std::string raw(item.raw_bytes(), '\0');
-  const int size = LZ4_decompress_safe(payload.data(), raw.data(), static_cast<int>(payload.size()),
-                                       static_cast<int>(raw.size()));
-  if (size < 0 || static_cast<uint64_t>(size) != item.raw_bytes()) {
-    return Damaged(item, "its slice cannot be decompressed");
-  }
+  if (!Decompress(payload, &raw)) return Damaged(item, "its slice cannot be decompressed");
   return raw;
 }
 
 }  // namespace
+
+std::string OrderKeyOf(absl::string_view field) {
+  if (field.size() <= kMaxOrderKeyBytes) return std::string(field);
+  const std::string hash = base::Fingerprint(field).ToHex();
+  return absl::StrCat(field.substr(0, kMaxOrderKeyBytes - hash.size()), hash);
+}
+
+int PartitionOf(absl::string_view key, int partitions) {
+  MUSTER_CHECK(partitions > 0, "partitions ", partitions);
+  return static_cast<int>(base::Fingerprint(key).high % static_cast<uint64_t>(partitions));
+}
 
 std::string BlobName(uint64_t batch, uint32_t index, absl::string_view owner) {
   return absl::StrCat("batch-", batch, owner.empty() ? "" : "-of-", owner, "-item-", index);
@@ -115,9 +149,33 @@ std::optional<BlobOwner> OwnerOfBlob(absl::string_view name) {
   return owner;
 }
 
+bool Compress(absl::string_view raw, std::string* compressed) {
+  compressed->resize(static_cast<size_t>(LZ4_compressBound(static_cast<int>(raw.size()))));
+  const int size = LZ4_compress_fast(raw.data(), compressed->data(), static_cast<int>(raw.size()),
+                                     static_cast<int>(compressed->size()), kAcceleration);
+  if (size <= 0 || static_cast<size_t>(size) >= raw.size()) return false;
+  compressed->resize(static_cast<size_t>(size));
+  return true;
+}
+
+bool Decompress(absl::string_view compressed, std::string* raw) {
+  const int size =
+      LZ4_decompress_safe(compressed.data(), raw->data(), static_cast<int>(compressed.size()),
+                          static_cast<int>(raw->size()));
+  return size >= 0 && static_cast<size_t>(size) == raw->size();
+}
+
 WorkItemEncoder::WorkItemEncoder(BatchIdentity identity, uint64_t record_limit_bytes,
-                                 blob::BlobStore* blobs)
-    : identity_(std::move(identity)), record_limit_bytes_(record_limit_bytes), blobs_(blobs) {}
+                                 blob::BlobStore* blobs, Carriage carriage)
+    : identity_(std::move(identity)),
+      record_limit_bytes_(record_limit_bytes),
+      blobs_(blobs),
+      carriage_(carriage) {}
+
+bool WorkItemEncoder::NeedsSlice(const ledger::ItemBoundary& item) const {
+  if (item.oversized) return false;
+  return carriage_ == Carriage::kInline || item.length <= kShortSliceBytes;
+}
 
 v1::WorkItem WorkItemEncoder::Header(uint32_t index, const ledger::ItemBoundary& item) const {
   v1::WorkItem message;
@@ -149,31 +207,71 @@ v1::WorkItem WorkItemEncoder::Header(uint32_t index, const ledger::ItemBoundary&
 absl::StatusOr<std::string> WorkItemEncoder::Encode(uint32_t index,
                                                     const ledger::ItemBoundary& item,
                                                     absl::string_view slice) {
-  MUSTER_CHECK(!item.oversized || slice.empty(), "item ", identity_.batch, "/", index, ", bytes ",
-               slice.size());
   v1::WorkItem message = Header(index, item);
-  message.set_raw_bytes(slice.size());
   if (item.oversized) {
     message.mutable_oversized()->set_record_bytes(item.length);
     message.mutable_oversized()->set_limit_bytes(record_limit_bytes_);
     return message.SerializeAsString();
   }
-  compressed_.resize(LZ4_compressBound(static_cast<int>(slice.size())));
-  const int size =
-      LZ4_compress_fast(slice.data(), compressed_.data(), static_cast<int>(slice.size()),
-                        static_cast<int>(compressed_.size()), kAcceleration);
-  const bool pays = size > 0 && static_cast<size_t>(size) < slice.size();
-  message.set_compression(pays ? v1::COMPRESSION_LZ4 : v1::COMPRESSION_NONE);
-  const absl::string_view payload =
-      pays ? absl::string_view(compressed_.data(), static_cast<size_t>(size)) : slice;
-  if (payload.size() <= kInlinePayloadBytes) {
-    message.set_inline_(payload.data(), payload.size());
-  } else {
-    const std::string name = BlobName(identity_.batch, index, identity_.owner);
-    MUSTER_RETURN_IF_ERROR(blobs_->Put(name, payload));
-    message.set_blob(name);
+  message.set_raw_bytes(item.length);
+  if (!NeedsSlice(item)) {
+    message.mutable_source()->set_owner(identity_.owner);
+    return message.SerializeAsString();
   }
+  MUSTER_CHECK(slice.size() == item.length, "item ", identity_.batch, "/", index, ", bytes ",
+               slice.size(), " of ", item.length);
+  MUSTER_RETURN_IF_ERROR(Carry(
+      index, slice, &message,
+      [&message](absl::string_view payload) {
+        message.set_inline_(payload.data(), payload.size());
+      },
+      [&message](const std::string& blob) { message.set_blob(blob); }));
   return message.SerializeAsString();
+}
+
+absl::StatusOr<std::string> WorkItemEncoder::EncodeOrdered(uint32_t index,
+                                                           const ledger::ItemBoundary& item,
+                                                           absl::string_view slice,
+                                                           const OrderedRecords& records) {
+  MUSTER_CHECK(slice.size() == item.length && records.lines.size() == item.transactions, "item ",
+               identity_.batch, "/", index, ", bytes ", slice.size(), " of ", item.length,
+               ", lines ", records.lines.size(), " of ", item.transactions);
+  v1::WorkItem message = Header(index, item);
+  message.set_raw_bytes(item.length);
+  v1::OrderedSlice& ordered = *message.mutable_ordered();
+  if (records.key.has_value()) ordered.set_key(*records.key);
+  for (size_t i = 1; i < records.lines.size(); ++i) {
+    ordered.add_line_steps(static_cast<uint64_t>(records.lines[i] - records.lines[i - 1]));
+  }
+  MUSTER_RETURN_IF_ERROR(Carry(
+      index, slice, &message,
+      [&ordered](absl::string_view payload) {
+        ordered.set_inline_(payload.data(), payload.size());
+      },
+      [&ordered](const std::string& blob) { ordered.set_blob(blob); }));
+  return message.SerializeAsString();
+}
+
+template <typename SetInline, typename SetBlob>
+absl::Status WorkItemEncoder::Carry(uint32_t index, absl::string_view slice, v1::WorkItem* message,
+                                    SetInline set_inline, SetBlob set_blob) {
+  const bool pays = Compress(slice, &compressed_);
+  message->set_compression(pays ? v1::COMPRESSION_LZ4 : v1::COMPRESSION_NONE);
+  const absl::string_view payload = pays ? absl::string_view(compressed_) : slice;
+  if (payload.size() <= kInlinePayloadBytes) {
+    set_inline(payload);
+    return absl::OkStatus();
+  }
+  const std::string name = BlobName(identity_.batch, index, identity_.owner);
+  MUSTER_RETURN_IF_ERROR(blobs_->Put(name, payload));
+  set_blob(name);
+  return absl::OkStatus();
+}
+
+std::optional<std::string> OrderKeyIn(absl::string_view body) {
+  absl::StatusOr<v1::WorkItem> item = ParseWorkItem(body);
+  if (!item.ok() || !item->ordered().has_key()) return std::nullopt;
+  return std::move(*item->mutable_ordered()->mutable_key());
 }
 
 absl::StatusOr<WorkItem> DecodeWorkItemHeader(absl::string_view body) {
@@ -188,17 +286,20 @@ absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore*
         absl::StrCat("work item ", item.batch(), "/", item.index(),
                      ": a newer muster has put it in a form that this one cannot read"));
   }
-  if (item.has_oversized()) return HeaderOf(&item);
+  if (item.has_oversized() || item.has_source()) return HeaderOf(&item);
   std::string slice;
-  if (item.has_blob()) {
-    absl::StatusOr<std::string> payload = blobs->Get(item.blob());
+  const bool in_order = item.has_ordered();
+  if (in_order ? item.ordered().has_blob() : item.has_blob()) {
+    const std::string& blob = in_order ? item.ordered().blob() : item.blob();
+    absl::StatusOr<std::string> payload = blobs->Get(blob);
     if (absl::IsNotFound(payload.status())) {
-      return Damaged(item, absl::StrCat("its blob ", item.blob(), " is gone"));
+      return Damaged(item, absl::StrCat("its blob ", blob, " is gone"));
     }
     MUSTER_RETURN_IF_ERROR(payload.status());
-    MUSTER_ASSIGN_OR_RETURN(slice, Decompress(item, *payload));
+    MUSTER_ASSIGN_OR_RETURN(slice, SliceIn(item, *payload));
   } else {
-    MUSTER_ASSIGN_OR_RETURN(slice, Decompress(item, item.inline_()));
+    MUSTER_ASSIGN_OR_RETURN(slice,
+                            SliceIn(item, in_order ? item.ordered().inline_() : item.inline_()));
   }
   WorkItem decoded = HeaderOf(&item);
   if (base::Fingerprint(slice) != decoded.content) {

@@ -48,6 +48,21 @@ TEST(BlobOwnerTest, IsReadFromTheNameOfAnItemAndOfAResult) {
   }
 }
 
+TEST(OrderKeyTest, IsTheFieldOrItsBeginningWithItsHash) {
+  const std::string longer(1000, 'x');
+  EXPECT_EQ(OrderKeyOf("a"), "a");
+  EXPECT_EQ(OrderKeyOf(longer).size(), kMaxOrderKeyBytes);
+  EXPECT_EQ(OrderKeyOf(longer), OrderKeyOf(longer));
+  EXPECT_NE(OrderKeyOf(longer), OrderKeyOf(longer + "y"));
+}
+
+// A change here would break the order of what waits in queues.
+TEST(OrderKeyTest, GoesIntoThePartitionThatEveryReleaseTakes) {
+  EXPECT_EQ(PartitionOf("account-17", 1), 0);
+  EXPECT_EQ(PartitionOf("account-17", 64), 9);
+  EXPECT_EQ(PartitionOf("", 64), 24);
+}
+
 class WorkItemCodecTest : public ::testing::Test {
  protected:
   std::string Encode(absl::string_view slice) {
@@ -58,6 +73,18 @@ class WorkItemCodecTest : public ::testing::Test {
     item.transactions = 3;
     item.content = base::Fingerprint(slice);
     auto body = encoder_.Encode(7, item, slice);
+    EXPECT_TRUE(body.ok()) << body.status();
+    return *body;
+  }
+
+  // As an item of a job with order_by.
+  std::string EncodeOrdered(absl::string_view slice, const OrderedRecords& records) {
+    ledger::ItemBoundary item;
+    item.length = slice.size();
+    item.first_line = records.lines.front();
+    item.transactions = static_cast<uint32_t>(records.lines.size());
+    item.content = base::Fingerprint(slice);
+    auto body = encoder_.EncodeOrdered(7, item, slice, records);
     EXPECT_TRUE(body.ok()) << body.status();
     return *body;
   }
@@ -131,6 +158,38 @@ TEST_F(WorkItemCodecTest, ReadsWhatTheFirstReleaseWrote) {
   blobs_.blobs["batch-5-item-7"] = "a,b\nc,d\ne,f\n";
   EXPECT_EQ(DecodeWorkItem(base::BytesFromHex(kGoldenClaimCheck), &blobs_)->slice,
             "a,b\nc,d\ne,f\n");
+}
+
+// Of 5,000 bytes, by reference, of the data directory "ab".
+constexpr char kGoldenReference[] =
+    "080510071a0672657461696c22037265762a0131302a38034210c40b706e6ba9af508d8567cbc9ee3d905088277208"
+    "08011080cab5ee017a060a02030010089201040a026162";
+
+TEST_F(WorkItemCodecTest, CarriesALongSliceByReferenceWhereItsJobSaysSo) {
+  BatchIdentity identity = DecodeWorkItem(Encode("a,b\n"), &blobs_)->identity;
+  identity.owner = "ab";
+  WorkItemEncoder encoder(identity, 1 << 20, &blobs_, Carriage::kByReference);
+  const std::string slice(5000, 'x');
+  const ledger::ItemBoundary item{10, slice.size(), 42, 3, base::Fingerprint(slice), false};
+  EXPECT_FALSE(encoder.NeedsSlice(item));
+  const std::string body = *encoder.Encode(7, item, "");
+  EXPECT_EQ(absl::BytesToHexString(body), kGoldenReference);
+  const auto decoded = DecodeWorkItem(body, &blobs_);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_TRUE(decoded->by_reference);
+  EXPECT_EQ(decoded->slice, "");
+  EXPECT_EQ(decoded->slice_bytes, 5000u);
+  EXPECT_EQ(decoded->content, base::Fingerprint(slice));
+  EXPECT_EQ(decoded->identity.owner, "ab");
+}
+
+TEST_F(WorkItemCodecTest, CarriesAShortSliceInlineInAnyCase) {
+  WorkItemEncoder encoder(DecodeWorkItem(Encode("a,b\n"), &blobs_)->identity, 1 << 20, &blobs_,
+                          Carriage::kByReference);
+  const std::string slice(kShortSliceBytes, 'x');
+  const ledger::ItemBoundary item{10, slice.size(), 42, 3, base::Fingerprint(slice), false};
+  EXPECT_TRUE(encoder.NeedsSlice(item));
+  EXPECT_EQ(DecodeWorkItem(*encoder.Encode(7, item, slice), &blobs_)->slice, slice);
 }
 
 TEST_F(WorkItemCodecTest, CarriesTheTraceOfItsBatchInFewBytes) {
@@ -267,6 +326,47 @@ TEST_F(WorkItemCodecTest, TheHeaderIsReadableWithoutTheBlob) {
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->index, 7u);
   EXPECT_EQ(header->transactions, 3u);
+}
+
+TEST_F(WorkItemCodecTest, CarriesTheKeyAndTheLinesOfAnItemInOrder) {
+  const OrderedRecords records{"account-17", {3, 4, 90, 1'000'000'007}};
+  const std::string body = EncodeOrdered("a\nb\nc\nd\n", records);
+  const absl::StatusOr<WorkItem> item = DecodeWorkItem(body, &blobs_);
+  ASSERT_TRUE(item.ok()) << item.status();
+  EXPECT_EQ(item->ordered, records);
+  EXPECT_EQ(item->slice, "a\nb\nc\nd\n");
+  EXPECT_EQ(item->first_line, 3);
+  EXPECT_EQ(OrderKeyIn(body), "account-17");
+  EXPECT_EQ(DecodeWorkItem(Encode("abc"), &blobs_)->ordered, std::nullopt);
+  EXPECT_EQ(OrderKeyIn(Encode("abc")), std::nullopt);
+}
+
+TEST_F(WorkItemCodecTest, TellsAnEmptyKeyFromNone) {
+  EXPECT_EQ(OrderKeyIn(EncodeOrdered("a\n", {"", {1}})), "");
+  EXPECT_EQ(OrderKeyIn(EncodeOrdered("a\n", {std::nullopt, {1}})), std::nullopt);
+}
+
+TEST_F(WorkItemCodecTest, ClaimChecksALargeItemInOrder) {
+  const std::string noise = Noise(kInlinePayloadBytes + 1);
+  const absl::StatusOr<WorkItem> item = DecodeWorkItem(EncodeOrdered(noise, {"key", {1}}), &blobs_);
+  ASSERT_TRUE(item.ok()) << item.status();
+  EXPECT_EQ(item->slice, noise);
+  EXPECT_EQ(blobs_.blobs.size(), 1u);
+}
+
+TEST_F(WorkItemCodecTest, RefusesAnItemInOrderThatLacksALine) {
+  v1::WorkItem message;
+  ASSERT_TRUE(message.ParseFromString(EncodeOrdered("a\nb\n", {"key", {1, 2}})));
+  message.mutable_ordered()->clear_line_steps();
+  EXPECT_TRUE(absl::IsDataLoss(DecodeWorkItem(message.SerializeAsString(), &blobs_).status()));
+}
+
+// A muster of before looks at its payloads, and finds none but fields that it does not know.
+TEST_F(WorkItemCodecTest, AnItemInOrderHasNoneOfThePayloadsOfBefore) {
+  v1::WorkItem message;
+  ASSERT_TRUE(message.ParseFromString(EncodeOrdered("a\n", {"key", {1}})));
+  EXPECT_FALSE(message.has_inline_() || message.has_blob() || message.has_oversized() ||
+               message.has_source());
 }
 
 }  // namespace

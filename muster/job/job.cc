@@ -77,6 +77,7 @@ handler::JobSchema JobDefinition::schema() const {
   schema.revision = revision;
   for (const input::ColumnSource& column : input.columns) schema.columns.push_back(column.name);
   schema.groups = groups;
+  schema.outputs = outputs;
   return schema;
 }
 
@@ -86,8 +87,15 @@ std::string CanonicalText(const JobDefinition& job) {
   AppendInput(&out, job.input);
   Append(&out, "item.transactions", absl::StrCat(job.item.transactions));
   Append(&out, "item.max_bytes", absl::StrCat(job.item.max_bytes));
+  if (job.order_by.has_value()) {
+    Append(&out, "order_by", job.input.columns[static_cast<size_t>(*job.order_by)].name);
+  }
   AppendHandler(&out, job.handler);
   for (const handler::GroupSchema& group : job.groups) AppendGroup(&out, group);
+  for (const base::OutputColumn& column : job.outputs) {
+    Append(&out, "output", column.name);
+    Append(&out, "output.type", base::OutputTypeName(column));
+  }
   Append(&out, "queue.partitions", absl::StrCat(job.queue.partitions));
   return out;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "muster/base/output_record.h"
 #include "muster/handler/work_item.h"
 #include "muster/input/format.h"
 #include "muster/ledger/retention.h"
@@ -63,6 +64,9 @@ struct QueueSpec {
   absl::Duration ttl = absl::Hours(24 * 7);  // absl::InfiniteDuration(): never
   // A new batch is refused while the waiting work would take longer than this; unset: no limit.
   std::optional<absl::Duration> max_drain;
+  // The messages of items carry their content, so that workers need no initiator; false: they refer
+  // to it, which costs less.
+  bool content_inline = false;
 };
 
 // How many transactions of a batch may be rejected before the batch counts as failed.
@@ -74,12 +78,25 @@ struct Tolerance {
   bool Allows(int64_t rejections, int64_t transactions) const;
 };
 
+// What becomes of the later items of a key, in a job with order_by, once one of them is a dead
+// letter.
+enum class OnPoison {
+  kSkip,  // they go on
+  kHold,  // they wait until an operator releases the key, or redrives the dead letter
+};
+
 struct JobDefinition {
   std::string name;
   input::InputFormat input;
   ItemLimits item;
+  // The column, by its place in input.columns, whose equal fields are worked on in order: an item
+  // holds records of one key, and begins when the one before it of the same key is settled. Unset:
+  // in any order.
+  std::optional<int> order_by;
+  OnPoison on_poison = OnPoison::kSkip;  // kHold only with order_by
   HandlerSpec handler;
   std::vector<handler::GroupSchema> groups;
+  std::vector<base::OutputColumn> outputs;  // of the records that the handler may return
   QueueSpec queue;
   Tolerance tolerate;
   std::optional<absl::Duration> sla_max;  // the promised latency of a batch
@@ -87,9 +104,10 @@ struct JobDefinition {
 
   std::string text;    // of the job file, as it stands
   std::string folder;  // absolute, that the job file lies in; "" when it came from no file
-  // Fingerprint of all of the above that decides results: not of text and folder, nor of the
-  // queue's patience, tolerance, promised latency, retention and the deadline of a linked handler.
-  // 32 hex digits; comments, spacing, key order and spelled-out defaults do not change it.
+  // Fingerprint of all of the above that decides results: not of text and folder, nor of
+  // on_poison, the queue's patience and content, tolerance, promised latency, retention and the
+  // deadline of a linked handler. 32 hex digits; comments, spacing, key order and spelled-out
+  // defaults do not change it.
   std::string revision;
 
   // What the handler may know.

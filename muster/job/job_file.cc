@@ -23,8 +23,14 @@ void ReadJob(const yaml::YamlValue& root, JobDefinition* job) {
   };
   section("input", true, ReadInput, &job->input);
   section("item", false, ReadItem, &job->item);
+  const yaml::YamlValue order = map.Optional("order_by");
+  if (order.present()) ReadOrder(order, job->input, &job->order_by);
+  const yaml::YamlValue on_poison = map.Optional("on_poison");
+  if (on_poison.present()) ReadOnPoison(on_poison, order.present(), &job->on_poison);
   section("handler", true, ReadHandler, &job->handler);
   section("groups", true, ReadGroups, &job->groups);
+  const yaml::YamlValue outputs = map.Optional("outputs");
+  if (outputs.present()) ReadOutputs(outputs, job->order_by.has_value(), &job->outputs);
   section("queue", false, ReadQueue, &job->queue);
   section("tolerate", false, ReadTolerance, &job->tolerate);
   section("sla", false, ReadSla, &job->sla_max);
@@ -57,12 +63,14 @@ std::string FolderOf(const std::string& path) {
 const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
   static const auto* const keys = new std::map<std::string, std::vector<std::string>>{
       {kTop,
-       {"name", "input", "item", "handler", "groups", "queue", "tolerate", "sla", "retention"}},
-      {kInput, {"format", "header", "delimiter", "columns"}},
+       {"name", "input", "item", "order_by", "on_poison", "handler", "groups", "outputs", "queue",
+        "tolerate", "sla", "retention"}},
+      {kInput, {"format", "header", "delimiter", "columns", "optional"}},
       {kItem, {"transactions", "max_bytes"}},
       {kHandler, {"linked", "command", "grpc", "deadline", "version", "env"}},
       {kGroup, {"name", "keys", "measures"}},
-      {kQueue, {"partitions", "visibility", "max_attempts", "ttl", "max_drain"}},
+      {kOutputs, {"columns"}},
+      {kQueue, {"partitions", "visibility", "max_attempts", "ttl", "max_drain", "content"}},
       {kTolerate, {"rejected"}},
       {kSla, {"max"}},
       {kRetention, {"content", "items", "batch"}},

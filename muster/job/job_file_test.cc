@@ -114,6 +114,8 @@ TEST(JobFileTest, ReadsEveryKey) {
   EXPECT_EQ(std::get<std::string>(job.input.columns[1].source), "2024");
   EXPECT_EQ(job.item.transactions, 100'000);
   EXPECT_EQ(job.item.max_bytes, size_t{8} << 20);
+  EXPECT_EQ(job.order_by, 1);
+  EXPECT_EQ(job.on_poison, OnPoison::kHold);
   const auto& command = std::get<CommandHandlerSpec>(job.handler);
   EXPECT_THAT(command.argv, ElementsAre("./bill", "-n", "5", "naïve"));
   EXPECT_EQ(command.deadline, absl::Seconds(90));
@@ -141,6 +143,8 @@ TEST(JobFileTest, FillsInTheDefaults) {
   EXPECT_EQ(job.input.columns[0].name, "line");
   EXPECT_EQ(job.item.transactions, 500);
   EXPECT_EQ(job.item.max_bytes, size_t{256} << 10);
+  EXPECT_FALSE(job.order_by.has_value());
+  EXPECT_EQ(job.on_poison, OnPoison::kSkip);
   EXPECT_EQ(job.queue.partitions, 1);
   EXPECT_EQ(job.queue.visibility, std::nullopt);
   EXPECT_EQ(job.queue.max_attempts, 5);
@@ -261,6 +265,20 @@ TEST(JobSchemaTest, KnowsTheSameKeysAsTheParser) {
     }
     EXPECT_EQ(Properties(schema, at), std::set<std::string>(keys.begin(), keys.end()));
   }
+}
+
+TEST(JobFileTest, ReadsTheColumnsOfOutputsInTheirOrderAndIntoTheRevision) {
+  const std::string text = ReadAll(kRoot / "tests/job/valid/outputs.yaml");
+  const auto job = ParseJob(text, "job.yaml");
+  ASSERT_TRUE(job.ok()) << job.status();
+  using Type = base::OutputColumn::Type;
+  const std::vector<base::OutputColumn> columns = {
+      {"invoice", Type::kText, 0}, {"lines", Type::kInt, 0}, {"total", Type::kDecimal, 2}};
+  EXPECT_EQ(job->outputs, columns);
+  EXPECT_EQ(job->schema().outputs, columns);
+  std::string other = text;
+  other.replace(other.find("decimal(2)"), 10, "decimal(3)");
+  EXPECT_NE(ParseJob(other, "job.yaml")->revision, job->revision);
 }
 
 }  // namespace

@@ -195,6 +195,8 @@ absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
     return applied.changed;
   };
   MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
+  Remember(wanted.text_hash, applied.job);
+  NoteCurrent(wanted.name, wanted.text_hash);
   applied.entry = {.name = wanted.name,
                    .definition = std::string(definition),
                    .revision = wanted.revision,
@@ -232,11 +234,43 @@ absl::StatusOr<JobDefinition> JobRegistry::GetDefinition(absl::string_view name)
   MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
   const JobRecord* const record = Find(&directory.first.jobs, name);
   if (record == nullptr) return NoSuchJob(name);
-  if (auto remembered = Remembered(record->text_hash)) return *std::move(remembered);
-  MUSTER_ASSIGN_OR_RETURN(const JobEntry entry, ReadEntry(*record));
-  MUSTER_ASSIGN_OR_RETURN(JobDefinition job, job::ParseJob(entry.definition, entry.name));
-  Remember(record->text_hash, job);
+  std::optional<JobDefinition> job = Remembered(record->text_hash);
+  if (!job.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(const JobEntry entry, ReadEntry(*record));
+    MUSTER_ASSIGN_OR_RETURN(job, job::ParseJob(entry.definition, entry.name));
+    Remember(record->text_hash, *job);
+  }
+  NoteCurrent(record->name, record->text_hash);
+  return *std::move(job);
+}
+
+std::optional<JobDefinition> JobRegistry::Recall(absl::string_view name) {
+  base::MutexLock lock(&mu_);
+  const auto current = current_.find(name);
+  if (current == current_.end()) return std::nullopt;
+  const auto found = definitions_.find(current->second);
+  if (found == definitions_.end()) return std::nullopt;
+  return found->second;
+}
+
+absl::StatusOr<bool> JobRegistry::IsCurrent(const JobDefinition& job) {
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  const JobRecord* const record = Find(&directory.first.jobs, job.name);
+  return record != nullptr && record->text_hash == base::Sha256Hex(job.text);
+}
+
+absl::StatusOr<JobDefinition> JobRegistry::Parse(absl::string_view text, absl::string_view name) {
+  const std::string hash = base::Sha256Hex(text);
+  if (auto remembered = Remembered(hash)) return *std::move(remembered);
+  MUSTER_ASSIGN_OR_RETURN(JobDefinition job, job::ParseJob(text, name));
+  Remember(hash, job);
   return job;
+}
+
+void JobRegistry::NoteCurrent(const std::string& name, const std::string& text_hash) {
+  base::MutexLock lock(&mu_);
+  if (current_.size() >= kMaxRemembered && !current_.contains(name)) current_.clear();
+  current_[name] = text_hash;
 }
 
 std::optional<JobDefinition> JobRegistry::Remembered(const std::string& text_hash) {

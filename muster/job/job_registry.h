@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -123,8 +124,8 @@ class JobRegistry {
   JobRegistry(sync::OptimisticSyncStore* store, base::Clock* clock);
 
   // Creates the job that `definition` defines, or replaces it. The same definition again changes
-  // nothing, whatever revision is expected, so that a call can be repeated when its answer was
-  // lost.
+  // nothing, and `expected_revision` is then not compared, so that a call can be repeated when its
+  // answer was lost.
   //
   // InvalidArgument: its mistakes, as ParseJob lists them without a file. Aborted with the reason
   // REVISION_CHANGED (rpc/status.h): `expected_revision` is given, and the job is at another; empty
@@ -144,6 +145,17 @@ class JobRegistry {
   // directory for a job that has not changed. NotFound: no such job. InvalidArgument as Apply:
   // another release accepted the text.
   absl::StatusOr<JobDefinition> GetDefinition(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The job as this registry read or applied it last, without a look at the store; nullopt: it has
+  // not, or too long ago. Another registry may have replaced or deleted the job since: before the
+  // caller acknowledges what it did by this definition, IsCurrent must say that it still holds.
+  std::optional<JobDefinition> Recall(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether the job is defined by the text of `job` now. One read of the store.
+  absl::StatusOr<bool> IsCurrent(const JobDefinition& job);
+
+  // As ParseJob, but remembers the result like GetDefinition.
+  absl::StatusOr<JobDefinition> Parse(absl::string_view text, absl::string_view name)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // The definition of `revision`, even if the job was replaced or deleted since. If several
   // definitions decide the same results, it is one that was applied last or nearly so, at
@@ -174,6 +186,8 @@ class JobRegistry {
   absl::StatusOr<JobEntry> ReadEntry(const JobRecord& record);
   std::optional<JobDefinition> Remembered(const std::string& text_hash) ABSL_LOCKS_EXCLUDED(mu_);
   void Remember(const std::string& text_hash, const JobDefinition& job) ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes what Recall answers.
+  void NoteCurrent(const std::string& name, const std::string& text_hash) ABSL_LOCKS_EXCLUDED(mu_);
 
   sync::OptimisticSyncStore* const store_;
   base::Clock* const clock_;
@@ -181,6 +195,9 @@ class JobRegistry {
   base::Mutex mu_;
   // By the hash of their text: the text under a hash never changes.
   std::map<std::string, JobDefinition> definitions_ ABSL_GUARDED_BY(mu_);
+  // The text by which each job was defined when it was last read or applied here. Each is in
+  // definitions_, or was dropped from there.
+  std::map<std::string, std::string, std::less<>> current_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::job

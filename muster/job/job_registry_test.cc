@@ -247,6 +247,25 @@ TEST_F(JobRegistryTest, SeesAtOnceThatAnotherProcessHasChangedAJob) {
   EXPECT_TRUE(absl::IsNotFound(reader.GetDefinition("a").status()));
 }
 
+TEST_F(JobRegistryTest, RecallsAJobWithoutTheStoreAndSaysWhetherItStillHolds) {
+  JobRegistry other(&store_, &clock_);
+  EXPECT_EQ(other.Recall("a"), std::nullopt);
+  Apply(JobText("a"));
+  EXPECT_EQ(registry_.Recall("a")->text, JobText("a"));
+  ASSERT_TRUE(other.GetDefinition("a").ok());
+  store_.FailNextGet(absl::UnavailableError("no server"));
+  const JobDefinition recalled = other.Recall("a").value();
+  EXPECT_FALSE(other.IsCurrent(recalled).ok());
+  EXPECT_TRUE(*other.IsCurrent(recalled));
+  Apply(JobText("a", "amount", "1d"));  // the revision stays, the text does not
+  EXPECT_EQ(other.Recall("a")->text, recalled.text);
+  EXPECT_FALSE(*other.IsCurrent(recalled));
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  EXPECT_FALSE(*other.IsCurrent(recalled));
+  store_.Clear();
+  EXPECT_FALSE(*other.IsCurrent(recalled));
+}
+
 TEST_F(JobRegistryTest, RemembersNoMoreDefinitionsThanItMay) {
   JobRegistry reader(&store_, &clock_);
   for (size_t i = 0; i < 3 * kMaxRemembered; ++i) {
@@ -254,7 +273,9 @@ TEST_F(JobRegistryTest, RemembersNoMoreDefinitionsThanItMay) {
     Apply(JobText(name));
     EXPECT_EQ(reader.GetDefinition(name)->name, name);
     EXPECT_EQ(reader.GetDefinition(name)->name, name);
+    EXPECT_EQ(reader.Recall(name)->name, name);
   }
+  EXPECT_EQ(reader.Recall("job0"), std::nullopt);
 }
 
 TEST_F(JobRegistryTest, SaysWhetherResultsAreDecidedOtherwise) {
@@ -297,7 +318,7 @@ TEST_F(JobRegistryTest, ExpectsNoJobWhereTheRevisionIsEmpty) {
   EXPECT_TRUE(registry_.Apply(JobText("a"), "").ok());
 }
 
-// At whatever write the crash comes: the job stays in its old state until it has its new state.
+// The crash comes at each write in turn. The job stays in its old state until it has its new state.
 TEST_F(JobRegistryTest, IsAsItWasWhenACrashCutsAnApplyShort) {
   const Applied before = Apply(JobText("a"));
   const std::string next = JobText("a", "price") + std::string(2 * kPieceBytes, '#');

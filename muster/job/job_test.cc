@@ -51,6 +51,7 @@ TEST(RevisionTest, ChangesWithAllThatDecidesResults) {
   EXPECT_NE(revision, RevisionOf(job + "item: {transactions: 501}\n"));
   EXPECT_NE(revision, RevisionOf(job + "item: {max_bytes: 255KiB}\n"));
   EXPECT_NE(revision, RevisionOf(job + "queue: {partitions: 2}\n"));
+  EXPECT_NE(revision, RevisionOf(job + "order_by: price\n"));
 }
 
 // A user may change the patience with a batch, or the tolerance, and continue the batch.

@@ -98,6 +98,38 @@ void KeepDistinct(const std::vector<std::pair<YamlValue, ColumnSource>>& columns
   }
 }
 
+// A value is read once: as a whole, or by the members within it.
+void RefuseNested(const YamlValue& value, const std::vector<ColumnSource>& columns) {
+  for (const ColumnSource& inner : columns) {
+    for (const ColumnSource& outer : columns) {
+      const auto& within = std::get<std::string>(inner.source);
+      if (!absl::StartsWith(within, absl::StrCat(std::get<std::string>(outer.source), ".")))
+        continue;
+      value.Problem(absl::StrCat("the member ", base::Quoted(within),
+                                 " lies within that of the column ", base::Quoted(outer.name)));
+    }
+  }
+}
+
+// `optional: [coupon]`: columns whose member few records have.
+void ReadOptional(const YamlValue& value, std::vector<ColumnSource>* columns) {
+  if (!value.present()) return;
+  std::vector<std::string> names;
+  for (const ColumnSource& column : *columns) names.push_back(column.name);
+  for (const YamlValue& entry : value.List(1, kMaxColumns)) {
+    std::string name;
+    if (!entry.ReadText(&name)) continue;
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found != names.end()) {
+      (*columns)[static_cast<size_t>(found - names.begin())].optional = true;
+    } else if (!names.empty()) {
+      entry.Problem(absl::StrCat("the job has no column ", base::Quoted(name),
+                                 base::DidYouMean(name, names),
+                                 " (its columns: ", base::ListNames(names), ")"));
+    }
+  }
+}
+
 void RefuseFor(const char* format, const char* why, const YamlValue& value) {
   if (value.present()) value.Problem(absl::StrCat("has no meaning for ", format, ": ", why));
 }
@@ -110,6 +142,10 @@ void ReadInput(const YamlValue& section, InputFormat* input) {
   if (known && input->kind == InputFormat::Kind::kLines) {
     RefuseFor("lines", "a line is one column, named line", map.Optional("columns"));
     input->columns = {{"line", 1}};
+  }
+  if (known && input->kind != InputFormat::Kind::kJsonl) {
+    RefuseFor(input->kind == InputFormat::Kind::kCsv ? "csv" : "lines",
+              "only members of JSON objects may be missing", map.Optional("optional"));
   }
   if (known && input->kind != InputFormat::Kind::kCsv) {
     RefuseFor(input->kind == InputFormat::Kind::kJsonl ? "jsonl" : "lines", "only csv has a header",
@@ -124,6 +160,10 @@ void ReadInput(const YamlValue& section, InputFormat* input) {
   if (!known || input->kind == InputFormat::Kind::kLines) return;
   const bool by_position = input->kind == InputFormat::Kind::kCsv && !input->header;
   KeepDistinct(ReadColumns(map.Required("columns"), by_position), &input->columns);
+  if (input->kind == InputFormat::Kind::kJsonl) {
+    RefuseNested(map.Required("columns"), input->columns);
+    ReadOptional(map.Optional("optional"), &input->columns);
+  }
 }
 
 namespace {
@@ -286,6 +326,40 @@ void ReadGroups(const YamlValue& section, std::vector<GroupSchema>* groups) {
 
 namespace {
 
+bool ParseOutputType(absl::string_view text, base::OutputColumn* column) {
+  column->type = base::OutputColumn::Type::kText;
+  if (text == "text") return true;
+  MeasureSchema number;
+  if (!ParseType(text, &number)) return false;
+  column->type = number.type == MeasureSchema::Type::kInt ? base::OutputColumn::Type::kInt
+                                                          : base::OutputColumn::Type::kDecimal;
+  column->scale = number.scale;
+  return true;
+}
+
+}  // namespace
+
+void ReadOutputs(const YamlValue& section, bool ordered, std::vector<base::OutputColumn>* outputs) {
+  if (ordered) {
+    section.Problem(
+        "cannot be given together with order_by: the items of such a job do not follow the order "
+        "of the input, in which records come out");
+  }
+  const YamlMap map(section, JobFileKeys().at(kOutputs));
+  for (const auto& [name, type] : map.Required("columns").Entries(1, base::kMaxOutputColumns)) {
+    base::OutputColumn column;
+    const bool named = name.ReadName(&column.name);
+    if (!ParseOutputType(type.Raw(), &column)) {
+      type.MustBe(absl::StrCat("text, int, or decimal(S) with S from 0 to ",
+                               base::Decimal::kMaxScale, " decimals"));
+    } else if (named) {
+      outputs->push_back(std::move(column));
+    }
+  }
+}
+
+namespace {
+
 // Parts per million of a share such as "1%" or "0.05%".
 std::optional<int64_t> ParseShare(absl::string_view text) {
   if (!absl::ConsumeSuffix(&text, "%")) return std::nullopt;
@@ -307,6 +381,33 @@ void ReadItem(const YamlValue& section, ItemLimits* item) {
   }
 }
 
+void ReadOrder(const YamlValue& value, const InputFormat& input, std::optional<int>* order_by) {
+  std::string wanted;
+  if (!value.ReadText(&wanted)) return;
+  std::vector<std::string> names;
+  for (const ColumnSource& column : input.columns) names.push_back(column.name);
+  const auto found = std::find(names.begin(), names.end(), wanted);
+  if (found != names.end()) {
+    *order_by = static_cast<int>(found - names.begin());
+  } else if (!names.empty()) {  // else the columns have a problem of their own
+    value.Problem(absl::StrCat("the job has no column ", base::Quoted(wanted),
+                               base::DidYouMean(wanted, names),
+                               " (its columns: ", base::ListNames(names), ")"));
+  }
+}
+
+void ReadOnPoison(const YamlValue& value, bool is_ordered, OnPoison* on_poison) {
+  std::string wanted;
+  if (!value.ReadText(&wanted)) return;
+  if (wanted != "skip" && wanted != "hold") {
+    value.Problem(absl::StrCat("is ", base::Quoted(wanted), ", must be skip or hold"));
+  } else if (!is_ordered) {
+    value.Problem("needs order_by: without it no item waits for another one");
+  } else {
+    *on_poison = wanted == "hold" ? OnPoison::kHold : OnPoison::kSkip;
+  }
+}
+
 void ReadQueue(const YamlValue& section, QueueSpec* queue) {
   const YamlMap map(section, JobFileKeys().at(kQueue));
   map.Optional("partitions").ReadInt(&queue->partitions, 1, kMaxPartitions);
@@ -324,6 +425,10 @@ void ReadQueue(const YamlValue& section, QueueSpec* queue) {
   absl::Duration max_drain;
   if (map.Optional("max_drain").ReadDuration(&max_drain, kMinDrain, kMaxDrain)) {
     queue->max_drain = max_drain;
+  }
+  const YamlValue content = map.Optional("content");
+  if (content.present() && !content.ReadWord({"reference", "inline"}, &queue->content_inline)) {
+    content.MustBe("reference or inline");
   }
 }
 

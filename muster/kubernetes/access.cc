@@ -68,7 +68,7 @@ std::optional<std::string> Set(const Environment& environment, const std::string
 Environment ProcessEnvironment() {
   return [](const std::string& name) -> std::optional<std::string> {
     const char* const value =
-        std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets it
+        std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no thread changes it
     if (value == nullptr) return std::nullopt;
     return value;
   };

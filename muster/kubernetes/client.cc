@@ -174,7 +174,7 @@ absl::Duration RequestedRetryDelay(const HttpAnswer& answer) {
 //   OutOfRange          410: what was asked for is too long ago
 //   InvalidArgument     400, 422
 //   ResourceExhausted   429, with what base::RetryAfter tells
-//   Unavailable         5xx, and whatever a sound server does not answer
+//   Unavailable         5xx, and any other code that a sound server does not answer
 absl::Status ToStatus(const HttpAnswer& answer, const std::string& verb, const Address& address) {
   if (answer.code >= 200 && answer.code < 300) return absl::OkStatus();
   const ServerWords words = WordsOf(answer);

@@ -119,7 +119,7 @@ void UseRequest(CURL* easy, const std::string& url, const HttpRequest& request,
                 curl_slist* headers) {
   curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  // In plain text it goes nowhere but to loopback, whatever proxy the environment names.
+  // Plain text goes to loopback only, so not to a proxy that the environment names.
   if (absl::StartsWith(url, "http://")) curl_easy_setopt(easy, CURLOPT_PROXY, "");
   curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   if (!request.body.empty()) {

@@ -38,7 +38,7 @@ struct HttpAnswer {
 //   Unauthenticated     the token cannot be had
 //   Unavailable         no answer, half of one, or one that is too large
 //   DeadlineExceeded    no answer within the limit
-//   Cancelled           `stop` was requested; at once, whatever the server does
+//   Cancelled           `stop` was requested; at once, also while the server is silent
 // No error holds a secret.
 class HttpClient {
  public:

@@ -44,6 +44,13 @@ bool IsOver(BatchState state) {
   return state == BatchState::kComplete || state == BatchState::kCancelled;
 }
 
+absl::StatusOr<BatchView> BatchRecords::View(uint64_t batch, size_t max_items) {
+  BatchView view;
+  MUSTER_ASSIGN_OR_RETURN(view.batch, Get(batch));
+  MUSTER_ASSIGN_OR_RETURN(view.items, Items(batch, 0, max_items));
+  return view;
+}
+
 absl::StatusOr<bool> IsOver(BatchRecords& records, uint64_t batch) {
   const absl::StatusOr<Batch> found = records.Get(batch);
   if (absl::IsNotFound(found.status())) return true;

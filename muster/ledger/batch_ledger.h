@@ -2,15 +2,18 @@
 // is not: from a batch's ledger and its source, every work item can be made again, byte for byte.
 //
 //   Create ──► open ──Append*──► open ──Seal──► sealed ──MarkComplete──► complete
+//      └──────────── with all items ──────────────►┘
 //               │                                │ ▲                        │
 //               └──────────── Cancel ────────────┤ └──────── Reopen ────────┘   (after a redrive)
 //                                                ▼
 //                                            cancelled
 //
-// A batch is bound to one job revision, one handler version and one source.
+// A batch is bound to one job revision, one handler version and one source. It may be created while
+// it is still undecided whether its initiator may have it; then NoteDecided follows, or Withdraw.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +24,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/output_record.h"
 #include "muster/base/trace_context.h"
 #include "muster/ledger/retention.h"
 
@@ -74,6 +78,7 @@ struct Batch {
   // The data directory of the initiator that has the batch (its file initiator-id); empty: there is
   // only one initiator, or an older muster began the batch.
   std::string owner;
+  std::map<std::string, std::string> labels;  // by name (item/labels.h); what its submitter chose
 
   BatchState state = BatchState::kOpen;
   uint64_t source_bytes = 0;            // split so far; all of the source once sealed
@@ -88,6 +93,8 @@ struct Batch {
   bool items_deleted = false;
   bool disowned = false;       // of a cancelled batch: its number is another initiator's
   bool blobs_deleted = false;  // but for those of dead-lettered items, which go with the items
+  // Of an open batch: no caller was told of it, and no item of it was put, until NoteDecided.
+  bool undecided = false;
   // None: not an upload, or not sealed yet, or sealed by an older muster.
   std::optional<SealedContent> sealed_content;
 
@@ -102,8 +109,8 @@ bool IsOver(BatchState state);
 // its retention says. The claim on the batch's request id goes with the content.
 enum class Removal { kBlobs, kContent, kItems, kBatch };
 
-// The batch's engine deletes the blobs as soon as the batch has ended. Whoever looks for what is
-// due leaves it so much time, and finds what an engine that died has left.
+// The batch's engine deletes the blobs as soon as the batch has ended. The search for removals that
+// are due leaves the engine this much time, and finds the blobs that an engine that died has left.
 inline constexpr absl::Duration kBlobsGrace = absl::Minutes(1);
 
 // Of a batch that is over.
@@ -114,6 +121,14 @@ struct NextRemoval {
   absl::Time at;
 };
 
+// Where the window of an item begins (input/key_groups.h): grouping it again gives the item again.
+struct ItemWindow {
+  uint64_t offset = 0;
+  int64_t line = 1;
+
+  friend bool operator==(const ItemWindow&, const ItemWindow&) = default;
+};
+
 // The position of an item in its source.
 struct ItemBoundary {
   uint64_t offset = 0;
@@ -122,6 +137,9 @@ struct ItemBoundary {
   uint32_t transactions = 0;
   base::Fingerprint128 content;  // of the slice
   bool oversized = false;        // one record longer than a record may be
+  // Of a job with order_by, whose items hold records of one key each: `offset` is then that in the
+  // source as if it had been written in the order of the items.
+  std::optional<ItemWindow> window = std::nullopt;
 };
 
 struct BatchPage {
@@ -133,6 +151,23 @@ struct BatchPage {
 // has answered that it does not have the batch. One that is away may have it.
 absl::Status UnknownToAll(uint64_t batch, size_t asked);
 bool IsUnknownToAll(const absl::Status& status);
+
+// A batch with its first items.
+struct BatchView {
+  Batch batch;
+  std::vector<ItemBoundary> items;
+  bool wants_outcome = false;  // callers wait for what becomes of its records
+};
+
+// What became of the records of a complete batch without dead-lettered items.
+struct BatchOutcome {
+  struct Rejection {
+    int64_t line = 0;  // 1-based physical line of the input
+    std::string reason;
+  };
+  std::vector<base::OutputRecord> records;  // in the order of the input
+  std::vector<Rejection> rejections;
+};
 
 // The part of a ledger that a counter of results needs, perhaps in another process than the
 // ledger's (ledger/remote). Statuses are the ledger's; a remote ledger adds Unavailable.
@@ -148,8 +183,19 @@ class BatchRecords {
   virtual absl::StatusOr<std::vector<ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
                                                           size_t max_items) = 0;
 
+  // Get, and up to `max_items` Items from the first on, at once; a ledger elsewhere may answer
+  // fewer.
+  virtual absl::StatusOr<BatchView> View(uint64_t batch, size_t max_items);
+
   // FailedPrecondition unless the batch is sealed or complete.
   virtual absl::Status MarkComplete(uint64_t batch, absl::Time when) = 0;
+
+  // The same, and tells those who wait for it what became of the batch's records, if the ledger
+  // knows any.
+  virtual absl::Status MarkCompleteAndTell(uint64_t batch, absl::Time when,
+                                           const BatchOutcome& /*outcome*/) {
+    return MarkComplete(batch, when);
+  }
 };
 
 // Whether the batch has ended, or was deleted since: nothing needs its items.
@@ -159,11 +205,20 @@ absl::StatusOr<bool> IsOver(BatchRecords& records, uint64_t batch);
 // batch. DataLoss: a record is corrupt; the message names it.
 class BatchLedger : public BatchRecords {
  public:
-  // Records a new batch in state open, and, as Append does, its first items, which may be none. All
-  // or nothing. AlreadyExists: the number is taken. InvalidArgument: the ledger needs the request
-  // id, which begins with a NUL, for itself.
+  // Records a new batch in state open, and, as Append does, its first items, which may be none; or
+  // in state sealed, with all of its items, unless it is undecided. All or nothing. AlreadyExists:
+  // the number is taken. InvalidArgument: the ledger needs the request id, which begins with a NUL,
+  // for itself.
   virtual absl::Status Create(const Batch& batch, absl::Span<const ItemBoundary> items) = 0;
   absl::Status Create(const Batch& batch) { return Create(batch, {}); }
+
+  // The undecided batch stays: it may be acknowledged, and its items may be put. Not fsynced: to
+  // decide it again is harmless. Fine for a batch that is decided.
+  virtual absl::Status NoteDecided(uint64_t batch) = 0;
+
+  // Deletes all records of an undecided batch. FailedPrecondition: it is decided. Not fsynced: a
+  // batch that comes back is undecided.
+  virtual absl::Status Withdraw(uint64_t batch) = 0;
 
   // Records the next items of an open batch; `first_index` must equal Batch::items, else
   // FailedPrecondition: another writer is at work. Adds to items, transactions and source_bytes.

@@ -86,6 +86,11 @@ v1::BatchRecord RecordOf(const Batch& batch) {
     *record.mutable_keep_batch() = base::ToProto(batch.retention->batch);
   }
   record.set_owner(batch.owner);
+  for (const auto& [name, value] : batch.labels) {
+    v1::Label* const label = record.add_labels();
+    label->set_name(name);
+    label->set_value(value);
+  }
   record.MergeFromString(batch.unknown_of_record);
   return record;
 }
@@ -118,6 +123,7 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
                                  .batch = base::FromProto(record.keep_batch())};
   }
   batch->owner = record.owner();
+  for (const v1::Label& label : record.labels()) batch->labels[label.name()] = label.value();
   return absl::OkStatus();
 }
 
@@ -144,6 +150,7 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
   progress.set_items_deleted(batch.items_deleted);
   progress.set_disowned(batch.disowned);
   progress.set_blobs_deleted(batch.blobs_deleted);
+  progress.set_undecided(batch.undecided);
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
@@ -171,6 +178,9 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   batch->items_deleted = progress.items_deleted();
   batch->disowned = progress.disowned();
   batch->blobs_deleted = progress.blobs_deleted();
+  // An older muster passes the field by, and may have put items or ended the batch since.
+  batch->undecided =
+      progress.undecided() && batch->state == BatchState::kOpen && batch->enqueued_items == 0;
   return absl::OkStatus();
 }
 
@@ -184,6 +194,10 @@ void AddTo(absl::Span<const ItemBoundary> items, ItemBoundaryProtos* protos) {
     boundary->set_transactions(item.transactions);
     boundary->set_content_hash(item.content.ToBytes());
     boundary->set_oversized(item.oversized);
+    if (item.window.has_value()) {
+      boundary->mutable_window()->set_offset(item.window->offset);
+      boundary->mutable_window()->set_line(item.window->line);
+    }
   }
 }
 
@@ -194,6 +208,9 @@ absl::StatusOr<std::vector<ItemBoundary>> FromProtos(const ItemBoundaryProtos& p
     MUSTER_ASSIGN_OR_RETURN(const base::Fingerprint128 content, HashFrom(boundary.content_hash()));
     items.push_back({boundary.offset(), boundary.length(), boundary.first_line(),
                      boundary.transactions(), content, boundary.oversized()});
+    if (boundary.has_window()) {
+      items.back().window = ItemWindow{boundary.window().offset(), boundary.window().line()};
+    }
   }
   return items;
 }

@@ -1,5 +1,6 @@
 #include "muster/listener/delivery_batch.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -18,11 +19,20 @@ constexpr int kFewestToBeginTogether = 3;
 }  // namespace
 
 DeliveryBatch::DeliveryBatch(const TaskEnvironment& environment, std::vector<LeasePtr> leases,
-                             base::UniformSource uniform)
-    : environment_(environment), uniform_(std::move(uniform)), uniform_for_others_(uniform_()) {
+                             base::UniformSource uniform, absl::Duration asked_at,
+                             absl::Duration received_at)
+    : environment_(environment),
+      asked_at_(asked_at),
+      received_at_(received_at),
+      uniform_(std::move(uniform)),
+      uniform_for_others_(uniform_()) {
   slots_.resize(leases.size());
   for (size_t i = 0; i < leases.size(); ++i) {
     slots_[i].attempts = leases[i]->message.attempts;
+    if (environment.leases->charged(*leases[i])) {  // by an earlier delivery, which was refunded it
+      slots_[i].charge = absl::OkStatus();
+      ++slots_[i].attempts;
+    }
     slots_[i].lease = std::move(leases[i]);
   }
 }
@@ -59,7 +69,8 @@ std::vector<Delivery> DeliveryBatch::TakeDeliverable() {
     }
     deliveries.push_back({&message, &environment_.options->partitions[slot.lease->partition], i,
                           message.attempts + 1,
-                          message.attempts + 1 >= environment_.rules.max_attempts});
+                          message.attempts + 1 >= environment_.rules.max_attempts, asked_at_,
+                          received_at_});
   }
   return deliveries;
 }
@@ -187,18 +198,32 @@ void DeliveryBatch::Settle(const Delivery& delivery, Settlement settlement) {
     }
     item = JudgeLocked(slot, std::move(settlement));
   }
-  if (item) environment_.settler->Settle(*std::move(item));
+  if (!item) return;
+  std::vector<Settler::Item> items;
+  items.push_back(*std::move(item));
+  PassOn(std::move(items));
+}
+
+void DeliveryBatch::PassOn(std::vector<Settler::Item> items) {
+  if (environment_.keep) environment_.keep(&items);
+  if (!items.empty()) environment_.settler->Settle(std::move(items));
 }
 
 std::optional<Settler::Item> DeliveryBatch::JudgeLocked(Slot& slot, Settlement settlement) {
   if (std::exchange(slot.settled, true)) return std::nullopt;
   if (!environment_.leases->StartSettling(*slot.lease)) return std::nullopt;
   if (settlement.kind == Settlement::Kind::kDefer && !settlement.wanted.empty()) {
-    settlement.delay = DelayForOthers(slot.lease->message.dequeue_count, uniform_for_others_);
+    // Those that came together come again together.
+    const absl::Duration spaced = environment_.away->Next();
+    if (!away_.has_value()) away_ = spaced;
+    settlement.delay =
+        std::max(*away_, DelayForOthers(slot.lease->message.dequeue_count, uniform_for_others_));
   }
+  auto on_settled = std::move(settlement.on_settled);
   Verdict verdict = Judge(std::move(settlement), slot.attempts, slot.begun || slot.unsure(),
                           environment_.rules, uniform_());
   if (slot.charged() && !slot.begun) verdict = Refunded(std::move(verdict));
+  verdict.on_settled = std::move(on_settled);
   if (verdict.action == Verdict::Action::kDeadLetter) {
     slot.given_up = std::move(verdict);
     return std::nullopt;
@@ -217,7 +242,7 @@ void DeliveryBatch::SettleLeftovers(const std::string& failure) {
       }
     }
   }
-  if (!items.empty()) environment_.settler->Settle(std::move(items));
+  if (!items.empty()) PassOn(std::move(items));
 }
 
 Settlement DeliveryBatch::LeftoverSettlement(const Slot& slot, const std::string& failure) const {
@@ -242,7 +267,7 @@ void DeliveryBatch::ConcludeGivenUp(Subscriber& subscriber) {
   }
   if (items.empty()) return;
   for (Settler::Item& item : items) AskForOutputs(subscriber, item);
-  environment_.settler->Settle(std::move(items));
+  PassOn(std::move(items));
 }
 
 void DeliveryBatch::AskForOutputs(Subscriber& subscriber, Settler::Item& item) {

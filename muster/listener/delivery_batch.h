@@ -22,9 +22,10 @@ namespace muster::listener {
 // Thread-safe, like DeliveryContext. The task of the batch calls Run once.
 class DeliveryBatch final : public DeliveryContext {
  public:
-  // `environment` is not owned. `uniform` yields the jitter of retry delays.
+  // `environment` is not owned. `uniform` yields the jitter of retry delays; the others are as of
+  // Delivery.
   DeliveryBatch(const TaskEnvironment& environment, std::vector<LeasePtr> leases,
-                base::UniformSource uniform);
+                base::UniformSource uniform, absl::Duration asked_at, absl::Duration received_at);
 
   // Passes the batch to `subscriber`, and afterwards every unsettled message to the settler. Gives
   // messages up without a run if their earlier holders died too often.
@@ -56,6 +57,8 @@ class DeliveryBatch final : public DeliveryContext {
     std::vector<queue::Receipt> receipts;  // of these
   };
 
+  // Passes to the settler what the listener does not keep.
+  void PassOn(std::vector<Settler::Item> items) ABSL_LOCKS_EXCLUDED(mu_);
   std::vector<Delivery> TakeDeliverable() ABSL_LOCKS_EXCLUDED(mu_);
   // Answers the exception's text; empty: there was none.
   std::string RunGuarded(Subscriber& subscriber, absl::Span<Delivery> deliveries)
@@ -82,12 +85,15 @@ class DeliveryBatch final : public DeliveryContext {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   const TaskEnvironment& environment_;
+  const absl::Duration asked_at_;
+  const absl::Duration received_at_;
   base::Mutex charging_mu_;  // held during a charge: threads of jointly charged messages wait
   base::Mutex mu_;
   base::UniformSource uniform_ ABSL_GUARDED_BY(mu_);
   // One value for the whole batch: messages that were received together become visible together,
   // and are announced together.
   const double uniform_for_others_;
+  std::optional<absl::Duration> away_ ABSL_GUARDED_BY(mu_);  // at least, of messages for others
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mu_);
 };
 

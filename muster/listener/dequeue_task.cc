@@ -30,13 +30,16 @@ DequeueTask::DequeueTask(const TaskEnvironment& environment, int first_partition
       helped_at_(environment.clock->Monotonic()),
       uniform_(base::SeededUniform(base::RandomSeed())) {}
 
-void DequeueTask::Run() {
+void DequeueTask::Run(std::optional<ArrivedMessage> first) {
   if (!MakeSubscriber()) {
+    if (first.has_value()) GiveBack(*first);
     environment_.roster->Leave();
     environment_.supervisor->WakeIn(kSubscriberRetry);
     return;
   }
+  if (first.has_value()) WorkOn(*std::move(first));
   while (!environment_.roster->LeaveIfDismissed()) {
+    looked_at_ = environment_.clock->Monotonic();
     const uint64_t seen_wakes = environment_.roster->wakes();
     if (!FollowUp(LookForWork(), seen_wakes)) return;
   }
@@ -101,7 +104,7 @@ DequeueTask::Look DequeueTask::LookForWork() {
     } else if (!messages->empty()) {
       leases.Unreserve(places - static_cast<int>(messages->size()));
       const absl::Duration lasts = SpanOf(*messages, visibility);
-      Work(environment_.leases->Add(partition, *std::move(messages), asked_at, lasts));
+      Work(environment_.leases->Add(partition, *std::move(messages), asked_at, lasts), asked_at);
       return Look::kWorked;
     }
   }
@@ -134,7 +137,7 @@ absl::StatusOr<std::vector<queue::Message>> DequeueTask::Receive(
   return messages;
 }
 
-void DequeueTask::Work(std::vector<LeasePtr> leases) {
+void DequeueTask::Work(std::vector<LeasePtr> leases, absl::Duration asked_at) {
   const int count = static_cast<int>(leases.size());
   CounterSet& counters = *environment_.counters;
   counters.Add(&ListenerCounters::messages_received, count);
@@ -144,12 +147,35 @@ void DequeueTask::Work(std::vector<LeasePtr> leases) {
   }
   AskForHelp(environment_.roster->BeginWork());
   const absl::Duration started_at = environment_.clock->Monotonic();
-  DeliveryBatch batch(environment_, std::move(leases), [this] { return uniform_(); });
+  const auto uniform = [this] { return uniform_(); };
+  DeliveryBatch batch(environment_, std::move(leases), uniform, asked_at, started_at);
   environment_.meter->WorkBegan();
   batch.Run(*subscriber_);
   environment_.meter->WorkEnded();
   environment_.roster->EndWork();
   environment_.sizer->Observe(count, environment_.clock->Monotonic() - started_at);
+}
+
+void DequeueTask::WorkOn(ArrivedMessage arrived) {
+  if (environment_.leases->Reserve(1) == 0) return GiveBack(arrived);
+  std::vector<queue::Message> messages;
+  messages.push_back(std::move(arrived.message));
+  const absl::Duration lasts = SpanOf(messages, environment_.visibility->Visibility());
+  Work(environment_.leases->Add(arrived.partition, std::move(messages), arrived.at, lasts),
+       arrived.at);
+}
+
+// Its lease runs out in the end if this fails.
+void DequeueTask::GiveBack(const ArrivedMessage& arrived) {
+  const queue::QueueId& queue = environment_.options->partitions[arrived.partition];
+  queue::UpdateRequest request;
+  request.receipt = arrived.message.receipt;
+  request.attempt_ended = true;
+  environment_.counters->Add(&ListenerCounters::give_backs);
+  const absl::Status given = environment_.store->Update(queue, {request}).status();
+  if (!given.ok()) {
+    environment_.on_error(base::Annotate(given, absl::StrCat("giving back to ", queue.ToString())));
+  }
 }
 
 // QueueWorkDetected is raised for work after idleness (req. 35); a task that stays busy raises it
@@ -172,13 +198,16 @@ bool DequeueTask::RestAfterEmpty(uint64_t seen_wakes) {
     decision = environment_.queue_empty(idle_count_);
   } else {
     decision.delay = Backoff().Interval(idle_count_);
-    decision.stop = decision.delay >= environment_.idle_intervals().maximum;
+    decision.stop = decision.delay >= environment_.idle_intervals().maximum ||
+                    environment_.waits_without_task();
     last_stays = environment_.options->mode == DispatchMode::kPull;
   }
   if (decision.stop) {
     switch (environment_.roster->TryLeave(seen_wakes, last_stays)) {
       case TaskRoster::Departure::kLeft:
-        if (!environment_.store->traits().exact_stats) {
+        environment_.on_empty_leave(looked_at_);
+        // What a dead process held comes to an open receive.
+        if (!environment_.store->traits().exact_stats && !environment_.waits_without_task()) {
           environment_.supervisor->WakeIn(kNeighbourCheck, WakeReason::kSafety);
         }
         return false;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct TaskEnvironment {
   ClaimSizer* sizer;
   CounterSet* counters;
   WorkMeter* meter;
+  AwaySpacing* away;
   Supervisor* supervisor;
   std::stop_token stopping;
 
@@ -49,10 +51,25 @@ struct TaskEnvironment {
   // that stay.
   std::function<IdleDecision(int idle_count)> queue_empty;  // empty: the default
   std::function<absl::StatusOr<std::unique_ptr<Subscriber>>()> subscribers;
+  // Whether the listener waits without a task: then a task that finds the queue empty leaves at
+  // once.
+  std::function<bool()> waits_without_task;
+  // A task left because its look, which began at `looked_at`, found the queue empty.
+  std::function<void(absl::Duration looked_at)> on_empty_leave;
+
+  // Decides first about what is to be settled: takes out what it keeps. Empty: keeps nothing.
+  std::function<void(std::vector<Settler::Item>*)> keep = nullptr;
 
   // Settings that may change while the listener runs.
   std::atomic<int>* dequeue_batch_size;
   std::function<base::IdleBackoffOptions()> idle_intervals;
+};
+
+// A message that came without a look.
+struct ArrivedMessage {
+  int partition = 0;
+  queue::Message message;
+  absl::Duration at;  // monotonic
 };
 
 // DequeueTask: one reader thread of a listener (req. 32, 33).
@@ -71,7 +88,8 @@ class DequeueTask {
   DequeueTask(const TaskEnvironment& environment, int first_partition);
 
   // Returns once the task is off the roster: dismissed, idle for long, or without a subscriber.
-  void Run();
+  // `first`: what the task works on before it looks.
+  void Run(std::optional<ArrivedMessage> first = std::nullopt);
 
  private:
   enum class Look { kWorked, kEmpty, kFailed, kStopping };
@@ -85,7 +103,9 @@ class DequeueTask {
   absl::Duration SpanOf(const std::vector<queue::Message>& messages, absl::Duration asked) const;
   absl::StatusOr<std::vector<queue::Message>> Receive(int partition,
                                                       const queue::ReceiveOptions& wanted);
-  void Work(std::vector<LeasePtr> leases);
+  void Work(std::vector<LeasePtr> leases, absl::Duration asked_at);
+  void WorkOn(ArrivedMessage arrived);
+  void GiveBack(const ArrivedMessage& arrived);
   void AskForHelp(bool counted_on);
   bool RestAfterEmpty(uint64_t seen_wakes);
   base::IdleBackoff Backoff() const;
@@ -95,6 +115,7 @@ class DequeueTask {
   int next_partition_;
   int idle_count_ = 0;
   int failures_ = 0;          // looks that failed, in a row
+  absl::Duration looked_at_;  // monotonic; when the last look began
   absl::Duration helped_at_;  // when it last asked for a check of the number of tasks
   base::UniformSource uniform_;
   std::unique_ptr<Subscriber> subscriber_;

@@ -1,4 +1,4 @@
-// ElasticListener: starting, waking, handing over and stopping.
+// ElasticListener: starting, handing over, changing and stopping.
 
 #include "muster/listener/elastic_listener.h"
 
@@ -43,6 +43,7 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       on_error_(OrLog(events_.on_error)),
       partitions_(options_.partitions.begin(), options_.partitions.end()),
       meter_(clock),
+      away_(clock),
       dequeue_batch_size_(options_.dequeue_batch_size),
       max_dequeue_tasks_(options_.max_dequeue_tasks),
       retry_(base::RetryOptions(), clock),
@@ -72,7 +73,16 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
            .on_error = on_error_},
           store, &leases_, &triggers_, &counters_, clock),
       renewer_({.partitions = options_.partitions, .on_error = on_error_}, store, &leases_,
-               &counters_, clock) {}
+               &counters_, clock),
+      // Two checks long, so that waiting costs no more requests than checking.
+      open_receives_(options_.partitions,
+                     static_cast<int>(base::RandomSeed() % options_.partitions.size()),
+                     std::min(2 * options_.safety_check_interval, queue::kMaxWait), store, clock,
+                     {.on_message =
+                          [this](int partition, queue::Message message) {
+                            return OnMessage(partition, std::move(message));
+                          },
+                      .on_end = [this](const absl::Status& why) { OnReceiveEnd(why); }}) {}
 
 ElasticListener::~ElasticListener() { Stop(absl::InfiniteDuration()).IgnoreError(); }
 
@@ -85,25 +95,34 @@ void ElasticListener::OnSettled(const Lease& lease, bool in_time) {
 }
 
 TaskEnvironment ElasticListener::MakeEnvironment(SubscriberFactory subscribers) {
-  TaskEnvironment environment{.options = &options_,
-                              .rules = RulesOf(options_),
-                              .store = store_,
-                              .clock = clock_,
-                              .retry = &retry_,
-                              .visibility = &visibility_,
-                              .leases = &leases_,
-                              .settler = &settler_,
-                              .roster = &roster_,
-                              .sizer = &sizer_,
-                              .counters = &counters_,
-                              .meter = &meter_,
-                              .supervisor = &supervisor_,
-                              .stopping = stopping_.get_token(),
-                              .on_error = on_error_,
-                              .queue_empty = nullptr,
-                              .subscribers = std::move(subscribers),
-                              .dequeue_batch_size = &dequeue_batch_size_,
-                              .idle_intervals = [this] { return IdleIntervals(); }};
+  TaskEnvironment environment{
+      .options = &options_,
+      .rules = RulesOf(options_),
+      .store = store_,
+      .clock = clock_,
+      .retry = &retry_,
+      .visibility = &visibility_,
+      .leases = &leases_,
+      .settler = &settler_,
+      .roster = &roster_,
+      .sizer = &sizer_,
+      .counters = &counters_,
+      .meter = &meter_,
+      .away = &away_,
+      .supervisor = &supervisor_,
+      .stopping = stopping_.get_token(),
+      .on_error = on_error_,
+      .queue_empty = nullptr,
+      .subscribers = std::move(subscribers),
+      .waits_without_task =
+          [this] {
+            return options_.mode == DispatchMode::kPush && open_receives_.will_cover_all() &&
+                   !handover_.StaysAway();
+          },
+      .on_empty_leave =
+          [this](absl::Duration looked_at) { looked_at_ = absl::ToInt64Nanoseconds(looked_at); },
+      .dequeue_batch_size = &dequeue_batch_size_,
+      .idle_intervals = [this] { return IdleIntervals(); }};
   if (events_.queue_empty) {
     environment.queue_empty = [this](int idle_count) {
       return events_.queue_empty(*this, idle_count);
@@ -215,113 +234,18 @@ base::IdleBackoffOptions ElasticListener::IdleIntervals() const {
 void ElasticListener::LeaveToOthers(const queue::QueueId& queue, const std::string& wanted,
                                     absl::Duration delay) {
   handover_.OnPutBack(queue, wanted, delay);
+  open_receives_.Close();  // the message would come back here as soon as to one that it fits
   supervisor_.WakeIn(delay, WakeReason::kAnnounce);
 }
 
-void ElasticListener::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
-  const auto* work = std::get_if<bus::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
-  if (work == nullptr) return;
-  if (!partitions_.contains(queue::QueueId{work->storage_account, work->queue_name})) return;
-  counters_.Add(&ListenerCounters::triggers_heard);
-  if (handover_.IsForOthers(work->wanted)) return;
-  const int64_t messages =
-      work->payload_size > 0 ? work->payload_size : std::numeric_limits<int64_t>::max();
-  // Wakes idle tasks first. Busy tasks find the work when they look next, but they may be too few.
-  if (roster_.Wake(messages) == 0) {
-    supervisor_.Wake(WakeReason::kPush);
-  } else if (roster_.has_idle_hands()) {
-    supervisor_.Wake(WakeReason::kRescale);
-  }
-}
-
-void ElasticListener::OnWake(WakeReason reason) {
-  if (reason == WakeReason::kAnnounce) return handover_.AnnounceDue();
-  if (roster_.dismissed()) return;
-  if (roster_.active() == 0) {
-    WakeIdle(reason);
-  } else if (reason == WakeReason::kRescale) {
-    RaiseWorkDetected();
-  } else {
-    WakeBusy(reason);
-  }
-}
-
-void ElasticListener::RaiseWorkDetected() {
-  if (events_.queue_work_detected) {
-    events_.queue_work_detected(*this);
-  } else if (roster_.has_idle_hands()) {
-    Rescale(gauge_.Look());
-  }
-}
-
-// All tasks may be busy for long: then none of them sees newly visible messages, and more tasks
-// must start.
-void ElasticListener::WakeBusy(WakeReason reason) {
-  // Also keeps a task that looked too early from leaving.
-  if (reason == WakeReason::kScheduled) roster_.Wake(1);
-  if (!roster_.has_idle_hands()) return;
-  const Depth depth = gauge_.Look();
-  if (depth.ready > 0) FollowDepth(depth);
-}
-
-void ElasticListener::FollowDepth(const Depth& depth) {
-  if (events_.queue_work_detected) {
-    events_.queue_work_detected(*this);
-  } else {
-    Rescale(depth);
-  }
-}
-
-void ElasticListener::WakeIdle(WakeReason reason) {
-  const Depth depth = gauge_.Look();
-  if (depth.ready > 0 || !depth.known) {
-    counters_.Add(reason == WakeReason::kSafety      ? &ListenerCounters::wakeups_safety
-                  : reason == WakeReason::kScheduled ? &ListenerCounters::wakeups_scheduled
-                                                     : &ListenerCounters::wakeups_push);
-    FollowDepth(depth);
-  }
-  if (KeepsPoller() && roster_.active() == 0) StartTasks(1);
-}
-
-bool ElasticListener::KeepsPoller() const {
-  return options_.mode == DispatchMode::kPull && !events_.queue_empty;
-}
-
-void ElasticListener::Rescale(const Depth& depth) {
-  if (!depth.known && depth.ready == 0) {
-    if (roster_.active() == 0) StartTasks(kFallbackTasks);
-    return;
-  }
-  if (depth.ready == 0) return;
-  // Sleepers count as active, so wake them before starting more tasks.
-  const int active = roster_.Wake(depth.ready);
-  const int wanted = std::max(kFallbackTasks, options_.work_rule(depth.ready)) - active;
-  if (wanted <= 0) return;
-  // A task without messages will take one by itself.
-  const int64_t unattended = depth.ready - roster_.CountOnEmptyHands();
-  StartTasks(static_cast<int>(std::min<int64_t>(wanted, unattended)));
-}
-
-void ElasticListener::StartTasks(int wanted) {
-  if (wanted <= 0) return;
-  const int entered = roster_.Enter(wanted);
-  for (int started = 0; started < entered; ++started) {
-    const absl::Status status = threads_.Start([this, first = next_first_partition_.fetch_add(1)] {
-      meter_.TaskBegan();
-      DequeueTask(environment_, first & std::numeric_limits<int>::max()).Run();
-      meter_.TaskEnded();
-    });
-    if (status.ok()) continue;
-    for (int missing = started; missing < entered; ++missing) roster_.Leave();
-    return on_error_(status);
-  }
-}
-
 void ElasticListener::Pause() {
-  base::MutexLock lock(&phase_mu_);
-  if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) return;
-  paused_ = true;
-  roster_.Dismiss();
+  {
+    base::MutexLock lock(&phase_mu_);
+    if (phase_ == Phase::kStopping || phase_ == Phase::kStopped) return;
+    paused_ = true;
+    roster_.Dismiss();
+  }
+  open_receives_.Close();
 }
 
 void ElasticListener::Resume() {
@@ -380,6 +304,7 @@ void ElasticListener::StopSenders() {
   stopping_.request_stop();
   leases_.AbortWaits();
   supervisor_.Stop();
+  open_receives_.Close();  // the supervisor opens no more
 }
 
 void ElasticListener::ReleaseUnbegun() {

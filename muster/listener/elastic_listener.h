@@ -18,6 +18,7 @@
 #include "muster/listener/lease_table.h"
 #include "muster/listener/listener.h"
 #include "muster/listener/metrics.h"
+#include "muster/listener/open_receives.h"
 #include "muster/listener/settler.h"
 #include "muster/listener/supervisor.h"
 #include "muster/listener/task_roster.h"
@@ -66,7 +67,15 @@ class ElasticListener final : public QueueListener {
   void Rescale(const Depth& depth) ABSL_LOCKS_EXCLUDED(phase_mu_);
   bool KeepsPoller() const;
 
+  // Of open receives, on threads of the engine.
+  bool OnMessage(int partition, queue::Message message) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  void OnReceiveEnd(const absl::Status& why);
+  // Opens receives if there is no task; `retry`: also those that an error has ended.
+  void WaitIfIdle(bool retry) ABSL_LOCKS_EXCLUDED(phase_mu_);
+
   void StartTasks(int wanted) ABSL_LOCKS_EXCLUDED(phase_mu_);
+  // For one task that is on the roster.
+  absl::Status StartTask(int first_partition, std::shared_ptr<ArrivedMessage> first);
   void JoinTasks() ABSL_LOCKS_EXCLUDED(phase_mu_);
 
   absl::Status StopOnce(absl::Duration grace) ABSL_LOCKS_EXCLUDED(phase_mu_);
@@ -83,6 +92,7 @@ class ElasticListener final : public QueueListener {
 
   mutable CounterSet counters_;
   WorkMeter meter_;
+  AwaySpacing away_;
   std::stop_source stopping_;
   std::atomic<int> dequeue_batch_size_;
   std::atomic<int> max_dequeue_tasks_;
@@ -102,6 +112,11 @@ class ElasticListener final : public QueueListener {
   Supervisor supervisor_;
   Settler settler_;
   LeaseRenewer renewer_;
+  OpenReceives open_receives_;
+  std::atomic<int> failed_receives_ = 0;  // in a row
+  // Monotonic, in nanoseconds.
+  std::atomic<int64_t> pushed_at_ = 0;  // when the last trigger arrived
+  std::atomic<int64_t> looked_at_ = 0;  // when the last look began that found the queue empty
 
   mutable base::Mutex phase_mu_;
   Phase phase_ ABSL_GUARDED_BY(phase_mu_) = Phase::kNew;

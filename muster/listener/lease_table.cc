@@ -116,6 +116,27 @@ absl::Status LeaseTable::Begin(Lease& lease) {
   return absl::OkStatus();
 }
 
+LeasePtr LeaseTable::Keep(Lease& lease, int attempts, bool unused) {
+  base::MutexLock lock(&mu_);
+  MUSTER_CHECK(lease.settling_ && !lease.removed_, "message ", lease.message.message_id,
+               ": settling ", lease.settling_, ", settled ", lease.removed_);
+  AwaitUnpinnedLocked(lease);
+  if (lease.lost_) return nullptr;
+  queue::Message message = lease.message;
+  message.receipt = lease.receipt_;
+  message.attempts = unused ? attempts - 1 : attempts;
+  if (lease.begun_) message.interrupted = false;
+  auto again = std::make_shared<Lease>(std::move(message), lease.partition, lease.received_at,
+                                       lease.visibility);
+  again->expires_ = lease.expires_;
+  again->charged_ = unused;
+  again->stopped_ = stopped_;
+  again->due_ = due_.emplace(lease.due_->first, again);
+  due_.erase(lease.due_);
+  lease.removed_ = true;
+  return again;
+}
+
 bool LeaseTable::StartSettling(Lease& lease) {
   base::MutexLock lock(&mu_);
   return !std::exchange(lease.settling_, true);

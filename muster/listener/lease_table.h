@@ -98,6 +98,12 @@ class LeaseTable {
   // Work on the message starts: from now on the lease is not released. Errors as for PinForCharge.
   absl::Status Begin(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Ends a lease that would be given back, and returns one of the same message and with the same
+  // receipt, to be delivered again. `attempts` are charged; `unused`: the last of them was
+  // refunded, and the next delivery takes it. nullptr: the lease is lost. StartSettling has
+  // returned true.
+  LeasePtr Keep(Lease& lease, int attempts, bool unused) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Returns true for the first caller, which must pass the lease to the settler.
   bool StartSettling(Lease& lease) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls StartSettling for every lease that has not begun, and returns these leases.
@@ -139,8 +145,8 @@ class LeaseTable {
   using DueMap = std::multimap<absl::Duration, LeasePtr>;
 
   absl::Status CheckUsableLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether the lease has run out by the local clock. A store may not tell: one that nobody took
-  // meanwhile is as good as before, and NATS takes any acknowledgement.
+  // Whether the lease has run out by the local clock. The store may not tell: it takes a receipt
+  // whose message no other consumer has received meanwhile, and NATS takes any acknowledgement.
   bool HasRunOutLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts the lease as lost, once.
   void CountLostLocked(Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

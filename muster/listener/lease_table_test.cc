@@ -33,6 +33,39 @@ TEST_F(LeaseTableTest, NeverLendsMoreThanItsBound) {
   EXPECT_EQ(leases_.Reserve(32), 2);
 }
 
+TEST_F(LeaseTableTest, KeepsAMessageUnderItsReceiptForAnotherDelivery) {
+  const LeasePtr lease = Lend("old");
+  leases_.Renewed(*lease, "new", clock_.Monotonic());
+  ASSERT_TRUE(leases_.Begin(*lease).ok());
+  ASSERT_TRUE(leases_.StartSettling(*lease));
+  const LeasePtr again = leases_.Keep(*lease, 3, false);
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->message.attempts, 3);
+  EXPECT_FALSE(leases_.charged(*again));
+  EXPECT_EQ(*leases_.PinForCharge(*again), "new");
+  leases_.Unpin(*again, false);
+  EXPECT_EQ(leases_.leased(), 1);
+  leases_.Remove(*again);
+  EXPECT_EQ(leases_.unsettled(), 0);
+}
+
+TEST_F(LeaseTableTest, TheNextDeliveryTakesTheAttemptThatThisOneWasRefunded) {
+  const LeasePtr lease = Lend("r");
+  ASSERT_TRUE(leases_.StartSettling(*lease));
+  const LeasePtr again = leases_.Keep(*lease, 3, true);
+  EXPECT_EQ(again->message.attempts, 2);
+  EXPECT_TRUE(leases_.charged(*again));
+  leases_.Remove(*again);
+}
+
+TEST_F(LeaseTableTest, KeepsNothingWhoseLeaseIsLost) {
+  const LeasePtr lease = Lend("r");
+  ASSERT_TRUE(leases_.StartSettling(*lease));
+  leases_.Lost(*lease);
+  EXPECT_EQ(leases_.Keep(*lease, 1, false), nullptr);
+  leases_.Remove(*lease);
+}
+
 TEST_F(LeaseTableTest, WaitsForRoomUntilALeaseEnds) {
   const LeasePtr lease = Lend("r");
   ASSERT_EQ(leases_.Reserve(3), 3);

@@ -46,6 +46,10 @@ absl::StatusOr<WorkRule> ParseWorkRule(absl::string_view text);
 // task and makes no storage transaction except one safety check per interval. In pull mode exactly
 // one task keeps polling.
 //
+// On an engine that can wait (Traits::long_poll), an idle listener in push mode also keeps receives
+// open (open_receives.h), one for each two intervals, and a message that comes by one starts a task
+// at once. There a task leaves as soon as it finds the queue empty.
+//
 //      trigger / safety check ──► QueueWorkDetected ──► start (n − active) tasks
 //                                                         │
 //      ┌──────────────────────── dequeue task ◄───────────┘
@@ -91,8 +95,8 @@ struct IdleDecision {
 struct ListenerEvents {
   // The queue was empty `idle_count` times running for this task. Default: the back-off of req. 36,
   // and leaving as `mode` says (req. 37). The default rule never lets the last poller of a pull
-  // listener leave, whatever the interleaving (D2). The listener obeys a `stop` from the host,
-  // unless a trigger has come since the task looked. Called from dequeue tasks, several at a time.
+  // listener leave, in any interleaving (D2). The listener obeys a `stop` from the host, unless a
+  // trigger has come since the task looked. Called from dequeue tasks, several at a time.
   std::function<IdleDecision(const QueueListener&, int idle_count)> queue_empty;
   // Work came after idleness, or tasks have been busy for a while (req. 39), or a trigger arrived,
   // or a check found work. Default: start tasks by `work_rule`, but never more than there are ready
@@ -141,7 +145,7 @@ struct ListenerOptions {
   bool stops_patiently = false;
 
   WorkRule work_rule;           // empty: DefaultWorkRule()
-  int max_dequeue_tasks = 100;  // never more, whatever the work rule or StartListener asks for
+  int max_dequeue_tasks = 100;  // a hard bound: the work rule and StartListener may ask for more
   int max_unsettled_messages = 1024;  // back-pressure: tasks wait for the settler beyond this
 };
 

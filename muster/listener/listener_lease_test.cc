@@ -79,7 +79,7 @@ TEST_F(ListenerSettlementTest, StopsAHandlerWhoseLeaseIsLostAndCountsNothingOfIt
   EXPECT_EQ(listener_->counters().stale_settles, 1);
 }
 
-// Nobody took m1 meanwhile, so the store takes its late delete, and says nothing of a loss.
+// No other consumer received m1 meanwhile, so the store takes its late delete, and tells no loss.
 TEST_F(ListenerSettlementTest, CountsTheLeasesThatRanOutWhileTheProcessSlept) {
   options_.visibility = kShortLease;
   options_.max_dequeue_tasks = 1;

@@ -16,7 +16,8 @@ namespace muster::listener {
 struct ListenerCounters {
   // Storage transactions: calls of the store, retries included.
   int64_t receives_useful = 0;  // Receive that gave at least one message
-  int64_t receives_empty = 0;   // Receive that gave none: wasted
+  int64_t receives_empty =
+      0;  // Receive that gave none, or an open receive whose time was up: wasted
   int64_t receives_failed = 0;
   int64_t begins = 0;          // BeginAttempt
   int64_t lease_renewals = 0;  // Update by the LeaseRenewer
@@ -28,7 +29,7 @@ struct ListenerCounters {
   int64_t depth_checks_empty = 0;   // … and of one that found none: wasted
 
   // Wake-ups of an idle listener (no dequeue task) that found work, by what caused them.
-  int64_t wakeups_push = 0;       // a trigger
+  int64_t wakeups_push = 0;       // a trigger, or a message that came to an open receive
   int64_t wakeups_scheduled = 0;  // a delay that this listener had set itself ran out
   int64_t wakeups_safety = 0;     // the safety check: a trigger was lost, or a lease expired
   int64_t triggers_heard = 0;     // for queues of this listener, whether or not they woke a task
@@ -43,6 +44,7 @@ struct ListenerCounters {
   int64_t messages_retried = 0;
   int64_t messages_deferred = 0;
   int64_t messages_released = 0;
+  int64_t messages_withheld = 0;  // given back because their key is held
   int64_t dead_letters = 0;
   int64_t stale_settles = 0;  // settled too late: the lease was lost
   // Each counted once, by the LeaseTable: the store said so, or the lease ran out by the local

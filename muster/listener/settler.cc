@@ -147,6 +147,9 @@ void Settler::DropLost(Items& batch) {
   for (auto item = kept; item != batch.end(); ++item) {
     counters_->Add(&ListenerCounters::stale_settles);
     options_.on_settled(*item->lease, /*in_time=*/false);
+    if (item->verdict.on_settled) {
+      item->verdict.on_settled(absl::FailedPreconditionError("its lease was lost"));
+    }
     leases_->Remove(*item->lease);
   }
   batch.erase(kept, batch.end());
@@ -321,6 +324,7 @@ void Settler::Count(Item& item, const absl::Status& status) {
   // to look again.
   if (item.verdict.action == Verdict::Action::kGiveBack) TellWhenVisible(item);
   options_.on_settled(*item.lease, status.ok());
+  if (item.verdict.on_settled) item.verdict.on_settled(status);
   leases_->Remove(*item.lease);
 }
 
@@ -336,6 +340,9 @@ void Settler::TellWhenVisible(const Item& item) {
 
 void Settler::Abandon(Item& item) {
   counters_->Add(&ListenerCounters::abandoned);
+  if (item.verdict.on_settled) {
+    item.verdict.on_settled(absl::UnavailableError("left to the end of its lease"));
+  }
   options_.on_delayed(item.lease->visibility);
   leases_->Remove(*item.lease);
 }

@@ -37,6 +37,11 @@ struct Settlement {
   // that no queue can take (limits.h) turn the settlement into kDead. kDead, and a kRetry that
   // turns out to be the last attempt: see Subscriber::OnGivenUp.
   std::vector<queue::NewMessage> outputs;
+
+  // Called when the message is settled, or when that has failed: on a thread of the listener, which
+  // must not be kept waiting. Not called if the lease was lost before the message came to the
+  // settler. May be empty.
+  std::function<void(const absl::Status&)> on_settled = nullptr;
 };
 
 // Packs outputs that are about to be put together into fewer messages with the same content. Called
@@ -54,6 +59,9 @@ struct Delivery {
   size_t slot = 0;            // its place in the batch; the context's own
   int attempt = 1;            // handler starts charged, this one included
   bool last_attempt = false;  // attempt == max_attempts
+  // When the receive that brought it began and ended (Clock::Monotonic).
+  absl::Duration asked_at;
+  absl::Duration received_at;
 };
 
 // The part of the listener that serves one batch; lives until OnMessages returns. Thread-safe.

@@ -36,7 +36,9 @@ void Supervisor::Start() {
 
 void Supervisor::Wake(WakeReason reason) {
   base::MutexLock lock(&mu_);
-  bool& flag = reason == WakeReason::kPush ? pushed_ : rescale_;
+  bool& flag = reason == WakeReason::kPush   ? pushed_
+               : reason == WakeReason::kIdle ? idle_
+                                             : rescale_;
   if (!std::exchange(flag, true)) changed_.NotifyAll();
 }
 
@@ -77,6 +79,8 @@ bool Supervisor::TakeReasonLocked(WakeReason& reason) {
   const absl::Duration now = clock_->Monotonic();
   if (std::exchange(pushed_, false)) {
     reason = WakeReason::kPush;
+  } else if (std::exchange(idle_, false)) {
+    reason = WakeReason::kIdle;
   } else if (!scheduled_.empty() && scheduled_.begin()->first <= now) {
     reason = TakeScheduledLocked(now);
   } else if (rescale_ && next_rescale_ <= now) {

@@ -23,9 +23,12 @@ namespace muster::listener {
 // Why a listener looks for work.
 enum class WakeReason {
   kPush,       // a trigger arrived and there was no task
+  kPushLater,  // the same, and a receive was open, which may have brought the message by now
   kRescale,    // work came while tasks are there: perhaps they are too few
   kScheduled,  // a message is visible by now that this listener had given back with a delay
   kAnnounce,   // the same, but the message is for others: not to be looked for, but to be announced
+  kIdle,       // no task is left, or a receive that was open is over: to be opened again
+  kReopen,     // the same, after an error
   kSafety,     // the slow check
 };
 
@@ -45,6 +48,7 @@ class Supervisor {
 
   // Starts the safety checks; the first is due at once.
   void Start() ABSL_LOCKS_EXCLUDED(mu_);
+  // For kPush, kRescale and kIdle.
   void Wake(WakeReason reason) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `on_wake` after `delay`. Wakes that are close to each other are merged; when very many
   // are waiting the latest is dropped, and left to the safety check.
@@ -72,6 +76,7 @@ class Supervisor {
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   bool pushed_ ABSL_GUARDED_BY(mu_) = false;
   bool rescale_ ABSL_GUARDED_BY(mu_) = false;
+  bool idle_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration next_rescale_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();
   absl::Duration next_safety_check_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
   // When by Clock::Monotonic(), rounded up, and why.

@@ -100,4 +100,11 @@ bool Handover::IsForOthers(absl::string_view wanted) const {
   return until != away_until_.end() && clock_->Monotonic() < until->second;
 }
 
+bool Handover::StaysAway() const {
+  const absl::Duration now = clock_->Monotonic();
+  base::MutexLock lock(&mu_);
+  return std::any_of(away_until_.begin(), away_until_.end(),
+                     [now](const auto& away) { return now < away.second; });
+}
+
 }  // namespace muster::listener

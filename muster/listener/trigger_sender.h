@@ -102,6 +102,10 @@ class Handover {
   // when `wanted` is empty.
   bool IsForOthers(absl::string_view wanted) const ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Whether this listener stays away from any messages now: it should not wait where a message
+  // comes to any listener that waits.
+  bool StaysAway() const ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   // When the message is visible; account and name of the queue; and what is wanted.
   using Announcement = std::tuple<absl::Duration, std::string, std::string, std::string>;

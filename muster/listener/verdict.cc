@@ -86,6 +86,14 @@ absl::Duration DelayForOthers(int dequeue_count, double uniform) {
   return std::min(kShortestAway * std::ldexp(1.0, doublings), kLongestAway) * Jitter(uniform);
 }
 
+absl::Duration AwaySpacing::Next() {
+  const absl::Duration now = clock_->Monotonic();
+  base::MutexLock lock(&mu_);
+  const absl::Duration at = std::clamp(next_, now, now + kMost);
+  next_ = at + kSpacing;
+  return at - now;
+}
+
 Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,
               double uniform) {
   switch (settlement.kind) {

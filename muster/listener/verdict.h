@@ -1,11 +1,15 @@
 // Verdict: the one place that decides what becomes of a message: deleted, given back or given up.
+// AwaySpacing: when messages that are given back for other listeners come again.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/listener/metrics.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
@@ -25,6 +29,7 @@ struct Verdict {
   std::string wanted;           // kGiveBack: not empty: for listeners that have this
   std::string why;
   std::vector<queue::NewMessage> outputs;
+  std::function<void(const absl::Status&)> on_settled;  // as of Settlement
   // The counter to increase once it is done.
   int64_t ListenerCounters::*counter = &ListenerCounters::messages_done;
 };
@@ -42,6 +47,31 @@ absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double unifor
 // How long a message for other listeners stays invisible after `dequeue_count` receives, the last
 // of them in vain: 250 ms × 2^(dequeue_count − 1), at most 25 s, × [0.8, 1.2) by `uniform`.
 absl::Duration DelayForOthers(int dequeue_count, double uniform);
+
+// AwaySpacing: keeps messages for other listeners from coming again faster than a listener can look
+// at them. A broker delivers those that come again before new ones: without it, thousands that no
+// listener takes would hold up all that is put after them.
+
+// Thread-safe; one for all tasks of a listener.
+class AwaySpacing {
+ public:
+  // `clock` is not owned.
+  explicit AwaySpacing(base::Clock* clock) : clock_(clock) {}
+
+  // One more message is put back. Returns how long it stays away at least.
+  absl::Duration Next() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // A listener puts a message back in less than a millisecond, so it has most of its time for
+  // others.
+  static constexpr absl::Duration kSpacing = absl::Milliseconds(4);
+  // A listener that fits may start at any time.
+  static constexpr absl::Duration kMost = absl::Minutes(1);
+
+ private:
+  base::Clock* const clock_;  // not owned
+  base::Mutex mu_;
+  absl::Duration next_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();  // monotonic
+};
 
 // Decides what `settlement` means for a message with `attempts` charged. `begun`: the settling
 // holder began one of them.

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "muster/queue/limits.h"
+#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::listener {
 namespace {
@@ -90,6 +91,18 @@ TEST(VerdictTest, ShakesTheLongestDelayForOthersTooSoThatNobodyKeepsStep) {
   EXPECT_EQ(DelayForOthers(100, 0), absl::Seconds(20));
   EXPECT_LT(DelayForOthers(100, 0.999), absl::Seconds(30));
   EXPECT_GT(DelayForOthers(100, 0.999), absl::Seconds(29));
+}
+
+TEST(AwaySpacingTest, LetsThousandsComeAgainAtABoundedRateAndAFewAtOnce) {
+  base::FakeClock clock;
+  AwaySpacing away(&clock);
+  EXPECT_EQ(away.Next(), absl::ZeroDuration());
+  for (int i = 1; i < 5000; ++i) EXPECT_EQ(away.Next(), AwaySpacing::kSpacing * i);
+  clock.Advance(absl::Seconds(10));
+  EXPECT_EQ(away.Next(), absl::Seconds(10)) << "behind those that are away still";
+  for (int i = 0; i < 100'000; ++i) EXPECT_LE(away.Next(), AwaySpacing::kMost);
+  clock.Advance(absl::Hours(1));
+  EXPECT_EQ(away.Next(), absl::ZeroDuration()) << "no message is away";
 }
 
 TEST(VerdictTest, NeverDefersWithoutADelay) {

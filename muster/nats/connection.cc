@@ -63,8 +63,8 @@ class NatsConnection final : public Connection {
     // Unavailable for every failure: an operator may repair any of them at the server.
     if (const natsStatus status = natsConnection_Connect(&connection_, options.get());
         status != NATS_OK) {
-      return absl::UnavailableError(
-          absl::StrCat("connecting to ", WithoutSecrets(url), ": ", WhatIsWrong(status)));
+      return absl::UnavailableError(absl::StrCat("connecting to ", WithoutSecrets(url), ": ",
+                                                 WhatIsWrong(status), HintAt(url, status)));
     }
     MUSTER_ASSIGN_OR_RETURN(
         heard_replies_,
@@ -72,7 +72,17 @@ class NatsConnection final : public Connection {
     return absl::OkStatus();
   }
 
-  absl::Status Publish(const Outgoing& message) override { return Send(message, ""); }
+  // A server that asks for a certificate and is shown none only hangs up.
+  std::string HintAt(const std::string& url, natsStatus status) const {
+    const bool is_encrypted = AsksForTls(url) || !options_.ca_file.empty();
+    const bool may_be_asked = status == NATS_SSL_ERROR || status == NATS_PROTOCOL_ERROR ||
+                              status == NATS_CONNECTION_CLOSED || status == NATS_IO_ERROR ||
+                              status == NATS_NO_SERVER;
+    if (!is_encrypted || !may_be_asked || !options_.certificate_file.empty()) return "";
+    return "; the server may ask for a certificate, and none is named";
+  }
+
+  absl::Status Publish(const Outgoing& message) override { return Send(message, message.reply); }
   absl::Status Flush(absl::Duration timeout) override;
 
   absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(
@@ -92,6 +102,8 @@ class NatsConnection final : public Connection {
     return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
   }
   int64_t reconnects() const override;
+  int64_t errors() const override { return errors_; }
+  int64_t requests_in_flight() const override { return requests_in_flight_; }
   int64_t max_payload() const override { return natsConnection_GetMaxPayload(connection_); }
 
  private:
@@ -100,8 +112,10 @@ class NatsConnection final : public Connection {
   static void OnReconnected(natsConnection* connection, void* self);
   static void OnError(natsConnection*, natsSubscription*, natsStatus status, void* self);
   static void OnClosed(natsConnection*, void* self);
-  void Tell(bool connected) const {
-    if (options_.on_change && !closing_) options_.on_change(connected);
+  void Tell(bool connected) {
+    if (closing_) return;
+    if (options_.on_change) options_.on_change(connected);
+    TellFollowers(connected);
   }
 
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
@@ -116,6 +130,8 @@ class NatsConnection final : public Connection {
   const ConnectionOptions options_;
   PendingReplies replies_;
   std::atomic<bool> closing_{false};
+  std::atomic<int64_t> errors_{0};
+  std::atomic<int64_t> requests_in_flight_{0};
   Event closed_;
   natsConnection* connection_ = nullptr;  // owned
   std::unique_ptr<Subscription> heard_replies_;
@@ -136,15 +152,16 @@ int64_t NatsConnection::reconnects() const {
 }
 
 void NatsConnection::OnDisconnected(natsConnection*, void* self) {
-  const auto* connection = static_cast<NatsConnection*>(self);
+  auto* const connection = static_cast<NatsConnection*>(self);
   if (connection->closing_) return;
+  ++connection->errors_;
   base::Log(base::kWarning, "the NATS connection is lost; it is tried again until it is back",
             {{"connection", connection->options_.name}});
   connection->Tell(false);
 }
 
 void NatsConnection::OnReconnected(natsConnection* connection, void* self) {
-  const auto* reconnected = static_cast<NatsConnection*>(self);
+  auto* const reconnected = static_cast<NatsConnection*>(self);
   char url[256] = "";
   natsConnection_GetConnectedUrl(connection, url, sizeof(url));
   base::Log(base::kInfo, "the NATS connection is back",
@@ -163,6 +180,7 @@ void NatsConnection::OnClosed(natsConnection*, void* self) {
 }
 
 void NatsConnection::OnError(natsConnection*, natsSubscription*, natsStatus status, void* self) {
+  ++static_cast<NatsConnection*>(self)->errors_;
   base::Log(base::kWarning, "a NATS error",
             {{"connection", static_cast<NatsConnection*>(self)->options_.name},
              {"why", natsStatus_GetText(status)}});
@@ -175,7 +193,7 @@ natsStatus NatsConnection::SetSecurity(natsOptions* options,
     status = natsOptions_SetUserCredentialsFromFiles(options, options_.credentials_file.c_str(),
                                                      nullptr);
   }
-  // Unless TLS is required here, nats.c accepts a server without TLS whatever the URL says.
+  // Unless TLS is required here, nats.c accepts a server without TLS, also for a tls:// URL.
   if (status == NATS_OK &&
       (!options_.ca_file.empty() || std::any_of(urls.begin(), urls.end(), AsksForTls))) {
     status = natsOptions_SetSecure(options, true);
@@ -255,7 +273,7 @@ absl::Status NatsConnection::Flush(absl::Duration timeout) {
   }
   while (connected() && clock->Monotonic() < deadline) {
     const absl::Duration look = clock->Monotonic() + kLookWhetherConnected;
-    if (echo.Await(std::min(deadline, look)).has_value()) return absl::OkStatus();
+    if (!echo.Await(1, std::min(deadline, look)).empty()) return absl::OkStatus();
   }
   return absl::UnavailableError("flushing the NATS connection: the server has not confirmed it");
 }
@@ -289,8 +307,25 @@ absl::StatusOr<Incoming> NatsConnection::RequestOne(const Outgoing& request,
   return CheckListened(request, IncomingOf(reply));
 }
 
+// Counts requests as being in flight, for a scope.
+class InFlight {
+ public:
+  InFlight(std::atomic<int64_t>* count, size_t requests)
+      : count_(count), requests_(static_cast<int64_t>(requests)) {
+    *count_ += requests_;
+  }
+  ~InFlight() { *count_ -= requests_; }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+ private:
+  std::atomic<int64_t>* const count_;  // not owned
+  const int64_t requests_;
+};
+
 absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> NatsConnection::RequestAll(
     absl::Span<const Outgoing> requests, absl::Duration timeout) {
+  const InFlight counted(&requests_in_flight_, requests.size());
   if (requests.size() == 1) {
     return std::vector<absl::StatusOr<Incoming>>{RequestOne(requests.front(), timeout)};
   }
@@ -301,24 +336,27 @@ absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> NatsConnection::RequestAll
     MUSTER_RETURN_IF_ERROR(Send(requests[i], call.ReplySubject(i)));
   }
   MUSTER_RETURN_IF_ERROR(SendOff(timeout));
-  std::vector<absl::StatusOr<Incoming>> answers;
-  answers.reserve(requests.size());
-  for (const Outgoing& request : requests) answers.push_back(NoAnswer(request, "time is up"));
+  std::vector<absl::StatusOr<Incoming>> answers(requests.size());
   std::vector<bool> heard(requests.size());
   for (size_t missing = requests.size(); missing > 0;) {
-    auto reply = call.Await(deadline);
-    if (!reply.has_value()) break;
-    const size_t place = reply->first;
-    if (place >= answers.size() || heard[place]) continue;
-    answers[place] = CheckListened(requests[place], std::move(reply->second));
-    heard[place] = true;
-    --missing;
+    auto replies = call.Await(missing, deadline);
+    if (replies.empty()) break;
+    for (auto& [place, reply] : replies) {
+      if (place >= answers.size() || heard[place]) continue;
+      answers[place] = CheckListened(requests[place], std::move(reply));
+      heard[place] = true;
+      --missing;
+    }
+  }
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!heard[i]) answers[i] = NoAnswer(requests[i], "time is up");
   }
   return answers;
 }
 
 absl::Status NatsConnection::RequestMany(const Outgoing& request, absl::Duration timeout,
                                          absl::FunctionRef<bool(Incoming)> take) {
+  const InFlight counted(&requests_in_flight_, 1);
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + timeout;
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<ReplyInbox> inbox, TakeReplyInbox());
@@ -368,6 +406,16 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   auto connection = std::make_unique<NatsConnection>(options);
   MUSTER_RETURN_IF_ERROR(connection->Connect(url));
   return connection;
+}
+
+absl::StatusOr<std::unique_ptr<Connection::Following>> Connection::FollowChanges(
+    std::function<void(bool connected)> call) {
+  return followers_.Subscribe(std::move(call));
+}
+
+void Connection::TellFollowers(bool connected) {
+  // Fails only for a follower that calls it itself.
+  followers_.Tell(connected).IgnoreError();
 }
 
 absl::Status Connection::PublishNow(const Outgoing& message, absl::Duration timeout) {

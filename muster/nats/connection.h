@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "muster/base/fan_out.h"
 
 namespace muster::nats {
 
@@ -34,6 +35,9 @@ inline constexpr int kMaxReconnectBufferBytes = 8 << 20;
 inline constexpr int kMaxPendingMessages = 1 << 20;
 inline constexpr int kMaxPendingBytes = 512 << 20;
 
+// Parts of a process that follow the changes of one connection: a few, and more would be a leak.
+inline constexpr int kMaxFollowers = 64;
+
 // A stream must be missing for this long before it is made anew: a restarted server, or another
 // server after a reconnection, knows its streams by then.
 inline constexpr absl::Duration kGoneFor = absl::Seconds(2);
@@ -52,6 +56,7 @@ struct Outgoing {
   std::string subject;
   std::vector<Header> headers = {};
   absl::string_view data = "";
+  std::string reply = {};  // of a publish: the subject for answers, which the caller has subscribed
 };
 
 // Statuses in messages from the server itself; they resemble those of HTTP.
@@ -107,6 +112,16 @@ class Connection {
   class Subscription {
    public:
     virtual ~Subscription() = default;
+
+    // Ends it at the server, and returns when the handler has had all that the server had sent
+    // before, or after `timeout`. The object is still to be destroyed.
+    virtual void Drain(absl::Duration timeout) = 0;
+  };
+
+  // A follower of changes (FollowChanges); ends as a subscription does.
+  class Following {
+   public:
+    virtual ~Following() = default;
   };
 
   // `url`: "nats://host:4222", or several separated by commas. Unavailable: no server answers
@@ -145,10 +160,19 @@ class Connection {
   virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
                                                                   MessageHandler handler) = 0;
 
+  // Calls `call` whenever the connection is lost (false), or is back and the server knows the
+  // subscriptions again (true); as ConnectionOptions::on_change. ResourceExhausted: kMaxFollowers.
+  virtual absl::StatusOr<std::unique_ptr<Following>> FollowChanges(
+      std::function<void(bool connected)> call);
+
   virtual bool connected() const = 0;
   // How often the connection was lost and is back. It grows before anything is sent or received
   // over the new connection, and once the server knows the subscriptions.
   virtual int64_t reconnects() const = 0;
+  // Errors that the client library has reported since the connection was opened.
+  virtual int64_t errors() const { return 0; }
+  // Requests that wait for an answer now.
+  virtual int64_t requests_in_flight() const { return 0; }
   bool prompt() const { return prompt_; }
   // Maximum bytes of a message, headers included.
   virtual int64_t max_payload() const = 0;
@@ -156,8 +180,12 @@ class Connection {
  protected:
   explicit Connection(bool prompt) : prompt_(prompt) {}
 
+  // Calls all followers, one after the other.
+  void TellFollowers(bool connected);
+
  private:
   const bool prompt_;
+  base::FanOut<bool, Following> followers_{kMaxFollowers};
 };
 
 // Returns "nats://user:password@host" without user and password, for logs and messages.

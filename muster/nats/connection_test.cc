@@ -149,7 +149,7 @@ TEST_F(ConnectionTest, CountsAReplyOnceThatComesTwice) {
 TEST_F(ConnectionTest, SaysAtOnceThatNobodyListens) {
   const auto answer = connection_->Request({.subject = "nobody"}, kPatience);
   EXPECT_TRUE(absl::IsUnavailable(answer.status()));
-  EXPECT_THAT(answer.status().message(), HasSubstr("nobody listens"));
+  EXPECT_THAT(answer.status().message(), HasSubstr("no process listens"));
 }
 
 TEST_F(ConnectionTest, TakesOneReplyAfterTheOther) {

@@ -1,6 +1,7 @@
 #include "muster/nats/jetstream.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -10,7 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "muster/base/check.h"
 #include "muster/base/clock.h"
+#include "muster/base/random.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
 #include "nlohmann/json.hpp"
@@ -72,12 +75,22 @@ constexpr absl::string_view kErrorCodeUrl = "muster/nats-error-code";
 // Error codes of the server that do not follow from their HTTP codes.
 constexpr int kNotEnabledForAccount = 10039;
 constexpr int kStreamNameInUse = 10058;
-constexpr int kSubjectsOverlap = 10065;
 constexpr int kNoSuitablePeers = 10005;
 constexpr int kConsumerNameInUse = 10013;
 constexpr int kConsumerExists = 10148;
 constexpr int kInsufficientResources = 10023;
 constexpr int kStoreFailed = 10077;  // a limit of the stream, a full disk
+
+// With which a server refuses an atomic batch that it may take as single messages. "Incomplete" is
+// also its word after a lost message, and for a first message that it has refused silently.
+constexpr int kAtomicRefusals[] = {
+    10158,  // a message with the id of another is on its way
+    kAtomicNotAllowed,
+    10176,  // incomplete
+    10199,  // too large
+    10201,  // a message with the id of another one is there
+    10210,  // too many of them are on their way
+};
 
 // Between attempts to make a stream that another client makes at the same moment.
 constexpr absl::Duration kFirstRaceWait = absl::Milliseconds(2);
@@ -195,6 +208,12 @@ int ErrorCodeOf(const absl::Status& status) {
   return payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code) ? code : 0;
 }
 
+bool IsAtomicRefusal(const absl::Status& status) {
+  const int code = ErrorCodeOf(status);
+  return std::find(std::begin(kAtomicRefusals), std::end(kAtomicRefusals), code) !=
+         std::end(kAtomicRefusals);
+}
+
 bool IsNoStream(const absl::Status& status) {
   return absl::IsNotFound(status) && ErrorCodeOf(status) != kNoMessageFound;
 }
@@ -207,9 +226,17 @@ absl::StatusOr<json> JetStream::Call(const std::string& endpoint, const json& re
   return ParseAnswer(answer->data, endpoint);
 }
 
-absl::Status JetStream::CheckEnabled() {
-  const absl::Status info = Call("INFO", nullptr).status();
-  if (!IsNobodyListens(info) && ErrorCodeOf(info) != kNotEnabledForAccount) return info;
+JetStream::JetStream(Connection* connection, absl::Duration timeout)
+    : connection_(connection),
+      timeout_(timeout),
+      batch_ids_(absl::StrCat(absl::Hex(base::RandomSeed()))) {}
+
+absl::StatusOr<int> JetStream::ApiLevel() {
+  const absl::StatusOr<json> info = Call("INFO", nullptr);
+  if (info.ok()) return Field(Part(*info, "api"), "level", 0);
+  if (!IsNobodyListens(info.status()) && ErrorCodeOf(info.status()) != kNotEnabledForAccount) {
+    return info.status();
+  }
   return absl::FailedPreconditionError("the NATS server runs no JetStream for us");
 }
 
@@ -307,6 +334,7 @@ absl::StatusOr<StreamState> JetStream::GetStream(const std::string& stream) {
   state.first_sequence = Field(from, "first_seq", uint64_t{0});
   state.last_sequence = Field(from, "last_seq", uint64_t{0});
   state.first_time = TimeOf(from, "first_ts");
+  state.last_time = TimeOf(from, "last_ts");
   return state;
 }
 
@@ -317,12 +345,14 @@ absl::StatusOr<ConsumerState> JetStream::GetConsumer(const std::string& stream,
   ConsumerState state;
   state.ack_pending = Field(answer, "num_ack_pending", int64_t{0});
   state.pending = Field(answer, "num_pending", uint64_t{0});
+  state.delivery = Field(Part(answer, "delivered"), "consumer_seq", uint64_t{0});
   state.delivered_sequence = Field(Part(answer, "delivered"), "stream_seq", uint64_t{0});
   // After a kill a server may report an ack floor that stays behind although nothing is pending
   // (2.9).
   state.settled_sequence = state.ack_pending == 0
                                ? state.delivered_sequence
                                : Field(Part(answer, "ack_floor"), "stream_seq", uint64_t{0});
+  state.waiting = Field(answer, "num_waiting", int64_t{0});
   state.ack_wait = absl::Nanoseconds(Field(Part(answer, "config"), "ack_wait", int64_t{0}));
   return state;
 }
@@ -386,6 +416,38 @@ absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> JetStream::Publish(
     }
     acks.push_back(ack);
   }
+  return acks;
+}
+
+absl::StatusOr<std::vector<PubAck>> JetStream::PublishAtomically(
+    absl::Span<const Outgoing> messages) {
+  MUSTER_CHECK(!messages.empty() && messages.size() <= kMaxAtomicMessages, "messages ",
+               messages.size());
+  const std::string batch = absl::StrCat(batch_ids_, ".", absl::Hex(++batches_));
+  const auto in_batch = [&](size_t i) {
+    Outgoing message = messages[i];
+    message.headers.push_back({"Nats-Batch-Id", batch});
+    message.headers.push_back({"Nats-Batch-Sequence", absl::StrCat(i + 1)});
+    return message;
+  };
+  const size_t last = messages.size() - 1;
+  for (size_t i = 0; i < last; ++i) {
+    MUSTER_RETURN_IF_ERROR(connection_->Publish(in_batch(i)));
+  }
+  Outgoing commit = in_batch(last);
+  commit.headers.push_back({"Nats-Batch-Commit", "1"});
+  MUSTER_ASSIGN_OR_RETURN(const Incoming reply, connection_->Request(commit, timeout_));
+  MUSTER_ASSIGN_OR_RETURN(
+      const json answer,
+      ParseAnswer(reply.data, absl::StrCat("publishing a batch to ", commit.subject)));
+  const auto sequence = Field(answer, "seq", uint64_t{0});
+  if (Text(answer, "batch") != batch || sequence < messages.size()) {
+    return absl::UnavailableError(
+        absl::StrCat("publishing a batch to ", commit.subject,
+                     ": the server has taken its messages one by one, or is none of a stream"));
+  }
+  std::vector<PubAck> acks(messages.size());
+  for (size_t i = 0; i < acks.size(); ++i) acks[i].sequence = sequence - (last - i);
   return acks;
 }
 

@@ -4,6 +4,7 @@
 // the library, but the API keeps its form (NATS ADR-1, ADR-2).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,14 +33,17 @@ struct StreamState {
   uint64_t first_sequence = 0;
   uint64_t last_sequence = 0;
   absl::Time first_time;  // of the first message, if there is one
+  absl::Time last_time;   // of the last message that there was
 };
 
 struct ConsumerState {
   int64_t ack_pending = 0;          // delivered, and neither acknowledged nor given back
   uint64_t pending = 0;             // never delivered
   uint64_t delivered_sequence = 0;  // the last delivered message of the stream
+  uint64_t delivery = 0;            // the number of the last delivery, over all messages
   uint64_t settled_sequence = 0;    // all messages up to here were delivered and acknowledged
   absl::Duration ack_wait;          // unacknowledged messages are delivered again after this time
+  int64_t waiting = 0;              // pulls that wait at the server for a message
 };
 
 struct StoredMessage {
@@ -60,14 +64,14 @@ struct StoredMessage {
 class JetStream {
  public:
   // `connection` is not owned. Each call returns within `timeout`.
-  JetStream(Connection* connection, absl::Duration timeout)
-      : connection_(connection), timeout_(timeout) {}
+  JetStream(Connection* connection, absl::Duration timeout);
 
   Connection* connection() const { return connection_; }
   absl::Duration timeout() const { return timeout_; }
 
+  // Returns the level of the server's API: 0 before 2.11, which has no levels, 2 from 2.12 on.
   // FailedPrecondition: the server runs no JetStream, or none for our account.
-  absl::Status CheckEnabled();
+  absl::StatusOr<int> ApiLevel();
 
   // Makes the stream, or changes it to match `config`. FailedPrecondition: the server did not
   // accept a setting, or another stream is in the way; the error names it, also as a
@@ -91,6 +95,12 @@ class JetStream {
   // Returns one result per message, in order.
   absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> Publish(absl::Span<const Outgoing> messages);
   absl::StatusOr<PubAck> Publish(const Outgoing& message);
+  // Stores all of `messages`, at most kMaxAtomicMessages, or none: an atomic batch (NATS ADR-50),
+  // with neighbouring sequences and one acknowledgement. Their stream must have the setting
+  // kAllowAtomic; an older server stores them one by one, and the result is Unavailable. After any
+  // other error nothing is stored; if IsAtomicRefusal(), Publish may well succeed: a message is
+  // there already, too many batches are on their way, ….
+  absl::StatusOr<std::vector<PubAck>> PublishAtomically(absl::Span<const Outgoing> messages);
 
   absl::StatusOr<StoredMessage> GetMessage(const std::string& stream, uint64_t sequence);
   // Returns the first message at or after `sequence` with a subject that matches `subjects`.
@@ -120,14 +130,26 @@ class JetStream {
 
   Connection* const connection_;  // not owned
   const absl::Duration timeout_;
+  const std::string batch_ids_;  // what the ids of atomic batches begin with
+  std::atomic<uint64_t> batches_ = 0;
 };
 
 // Error codes of the server that callers tell apart (its errors.json).
 inline constexpr int kWrongLastSequence = 10071;
 inline constexpr int kNoMessageFound = 10037;  // but the stream is there
+inline constexpr int kWrongLastMessageId = 10070;
+inline constexpr int kSubjectsOverlap = 10065;   // with those of another stream
+inline constexpr int kAtomicNotAllowed = 10174;  // by the stream (kAllowAtomic)
+
+// The setting of a stream that takes atomic batches; for servers of API level kAtomicApiLevel.
+inline constexpr char kAllowAtomic[] = "allow_atomic";
+inline constexpr int kAtomicApiLevel = 2;
+inline constexpr size_t kMaxAtomicMessages = 1000;
 
 // Headers of messages to streams.
 inline constexpr char kExpectedLastSubjectSequence[] = "Nats-Expected-Last-Subject-Sequence";
+inline constexpr char kMessageId[] = "Nats-Msg-Id";
+inline constexpr char kExpectedLastMessageId[] = "Nats-Expected-Last-Msg-Id";
 inline constexpr char kRollup[] = "Nats-Rollup";
 inline constexpr char kRollupSubject[] = "sub";  // the message replaces all others of its subject
 
@@ -136,6 +158,9 @@ bool IsNoStream(const absl::Status& status);
 
 // Returns the error code in an error of JetStream; 0 for any other status.
 int ErrorCodeOf(const absl::Status& status);
+
+// Whether `status` says that the server takes these messages, but not as an atomic batch.
+bool IsAtomicRefusal(const absl::Status& status);
 
 // Comparison of the settings on a server with those that were asked for.
 

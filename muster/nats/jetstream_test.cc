@@ -192,6 +192,72 @@ INSTANTIATE_TEST_SUITE_P(Servers, JetStreamTest,
                          ::testing::ValuesIn(testing::NatsServer::Programs()),
                          [](const auto& server) { return absl::StrCat("Server", server.index); });
 
+class AtomicPublishTest : public JetStreamTest {
+ protected:
+  static std::vector<Outgoing> Messages(int count) {
+    std::vector<Outgoing> messages;
+    for (int i = 0; i < count; ++i) {
+      messages.push_back(
+          {.subject = "work.a", .headers = {{"Nats-Msg-Id", absl::StrCat("id-", i)}}, .data = "x"});
+    }
+    return messages;
+  }
+
+  bool IsKnown() { return jetstream_.ApiLevel().value() >= kAtomicApiLevel; }
+
+  void MakeStream(bool allow_atomic) {
+    json config = Config();
+    if (allow_atomic) config[kAllowAtomic] = true;
+    ASSERT_TRUE(jetstream_.EnsureStream(config).ok());
+  }
+};
+
+TEST_P(AtomicPublishTest, StoresAllMessagesWithNeighbouringSequences) {
+  if (!IsKnown()) GTEST_SKIP() << "the server is older than 2.12";
+  MakeStream(true);
+  ASSERT_TRUE(jetstream_.Publish({.subject = "work.a", .data = "before"}).ok());
+  const auto acks = jetstream_.PublishAtomically(Messages(kMaxAtomicMessages));
+  ASSERT_TRUE(acks.ok()) << acks.status();
+  ASSERT_EQ(acks->size(), kMaxAtomicMessages);
+  EXPECT_EQ(acks->front().sequence, 2u);
+  EXPECT_EQ(acks->back().sequence, 1 + kMaxAtomicMessages);
+  EXPECT_EQ(jetstream_.GetStream("work")->messages, 1 + kMaxAtomicMessages);
+  const auto alone = jetstream_.PublishAtomically(std::vector<Outgoing>{{.subject = "work.a"}});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->front().sequence, 2 + kMaxAtomicMessages);
+}
+
+TEST_P(AtomicPublishTest, StoresNoneIfOneIsThereAlready) {
+  if (!IsKnown()) GTEST_SKIP() << "the server is older than 2.12";
+  MakeStream(true);
+  ASSERT_TRUE(jetstream_.Publish(Messages(3).back()).ok());
+  const absl::Status refused = jetstream_.PublishAtomically(Messages(20)).status();
+  EXPECT_TRUE(IsAtomicRefusal(refused)) << refused;
+  EXPECT_EQ(jetstream_.GetStream("work")->messages, 1u);
+}
+
+TEST_P(AtomicPublishTest, StoresNoneIfTheStreamDoesNotAllowIt) {
+  if (!IsKnown()) GTEST_SKIP() << "the server is older than 2.12";
+  MakeStream(false);
+  const absl::Status refused = jetstream_.PublishAtomically(Messages(20)).status();
+  EXPECT_TRUE(IsAtomicRefusal(refused)) << refused;
+  EXPECT_EQ(ErrorCodeOf(refused), kAtomicNotAllowed);
+  EXPECT_EQ(jetstream_.GetStream("work")->messages, 0u);
+}
+
+// The caller cannot know then which messages are stored.
+TEST_P(AtomicPublishTest, IsUnavailableFromAServerThatStoresThemOneByOne) {
+  if (IsKnown()) GTEST_SKIP() << "the server is 2.12 or later";
+  MakeStream(false);
+  const absl::Status unknown = jetstream_.PublishAtomically(Messages(20)).status();
+  EXPECT_TRUE(absl::IsUnavailable(unknown)) << unknown;
+  EXPECT_FALSE(IsAtomicRefusal(unknown));
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, AtomicPublishTest,
+                         ::testing::ValuesIn(testing::NatsServer::Programs()),
+                         [](const auto& server) { return absl::StrCat("Server", server.index); });
+
 // A cluster that forms has a leader before it has all of its servers.
 TEST(JetStreamClusterTest, CallsAClusterWithoutEnoughServersUnavailable) {
   const testing::NatsServer server(testing::NatsServer::Programs().front(), "",

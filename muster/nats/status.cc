@@ -54,8 +54,8 @@ absl::Status ToStatus(int nats_status, absl::string_view context) {
 }
 
 absl::Status NobodyListens(absl::string_view subject) {
-  absl::Status status =
-      absl::UnavailableError(absl::StrCat("no answer from ", subject, ": nobody listens there"));
+  absl::Status status = absl::UnavailableError(
+      absl::StrCat("no answer from ", subject, ": no process listens there"));
   status.SetPayload(kNobodyListensUrl, absl::Cord());
   return status;
 }

@@ -95,15 +95,15 @@ std::string PendingReplies::Call::ReplySubject(size_t place) const {
   return absl::StrCat(pending_->prefix_, ".", id_, ".", place);
 }
 
-std::optional<std::pair<size_t, Incoming>> PendingReplies::Call::Await(absl::Duration deadline) {
+std::vector<std::pair<size_t, Incoming>> PendingReplies::Call::Await(size_t count,
+                                                                     absl::Duration deadline) {
   base::MutexLock lock(&pending_->mu_);
-  while (replies_.empty()) {
-    const bool late = pending_->clock_->WaitUntil(&arrival_, &pending_->mu_, deadline);
-    if (late && replies_.empty()) return std::nullopt;
+  awaited_ = count;
+  bool late = false;
+  while (!late && replies_.size() < count) {
+    late = pending_->clock_->WaitUntil(&arrival_, &pending_->mu_, deadline);
   }
-  std::pair<size_t, Incoming> reply = std::move(replies_.front());
-  replies_.pop_front();
-  return reply;
+  return std::exchange(replies_, {});
 }
 
 void PendingReplies::Deliver(Incoming reply) {
@@ -116,8 +116,9 @@ void PendingReplies::Deliver(Incoming reply) {
   base::MutexLock lock(&mu_);
   const auto found = calls_.find(call);
   if (found == calls_.end()) return;
-  found->second->replies_.emplace_back(place, std::move(reply));
-  found->second->arrival_.NotifyOne();
+  Call& waiting = *found->second;
+  waiting.replies_.emplace_back(place, std::move(reply));
+  if (waiting.replies_.size() >= waiting.awaited_) waiting.arrival_.NotifyOne();
 }
 
 }  // namespace muster::nats

@@ -4,12 +4,12 @@
 
 #include <nats/nats.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -95,6 +95,12 @@ class CallbackSubscription final : public Connection::Subscription {
     natsSubscription_Destroy(subscription_);
   }
 
+  void Drain(absl::Duration timeout) override {
+    const int64_t milliseconds = std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
+    if (natsSubscription_DrainTimeout(subscription_, milliseconds) != NATS_OK) return;
+    natsSubscription_WaitForDrainCompletion(subscription_, milliseconds);
+  }
+
   absl::Status Begin(natsConnection* connection, const std::string& subject) {
     MUSTER_RETURN_IF_ERROR(ToStatus(
         natsConnection_Subscribe(&subscription_, connection, subject.c_str(), &OnMessage, this),
@@ -137,9 +143,10 @@ class PendingReplies {
     Call& operator=(const Call&) = delete;
 
     std::string ReplySubject(size_t place) const;
-    // Returns the next reply to any of the requests, with its place; nullopt when `deadline` on the
-    // clock has passed.
-    std::optional<std::pair<size_t, Incoming>> Await(absl::Duration deadline)
+    // Takes the replies to any of the requests, each with its place, as soon as there are `count`;
+    // those that there are when `deadline` on the clock has passed. The caller is not woken for
+    // each: of a hundred requests, the wake-ups would cost more than the replies.
+    std::vector<std::pair<size_t, Incoming>> Await(size_t count, absl::Duration deadline)
         ABSL_LOCKS_EXCLUDED(pending_->mu_);
 
    private:
@@ -148,7 +155,9 @@ class PendingReplies {
     PendingReplies* const pending_;  // not owned
     uint64_t id_ = 0;
     base::CondVar arrival_;
-    std::deque<std::pair<size_t, Incoming>> replies_;  // guarded by the pending's mu_
+    // Guarded by the pending's mu_.
+    std::vector<std::pair<size_t, Incoming>> replies_;
+    size_t awaited_ = 1;
   };
 
   // The pattern that matches every reply subject.

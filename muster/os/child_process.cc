@@ -168,7 +168,7 @@ void ResetSignals() {
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Other libraries' files stay out of the program, whatever flags they were opened with.
+// Keeps other libraries' files out of the program, also those that were opened without O_CLOEXEC.
 void CloseOthersOnExec() {
 #ifdef SYS_close_range
   constexpr unsigned kCloseOnExec = 1u << 2;  // CLOSE_RANGE_CLOEXEC

@@ -6,9 +6,9 @@
 //   name          SyncFolderOf; CreateFolder, Rename and Exchange do it themselves
 //   whole file    ReplaceFile: content, then name
 //
-// All functions are thread-safe, and answer the errors of FileError. After a failed sync nobody
-// knows what the medium holds, and a second sync of the same file may succeed without its content:
-// write the file again instead.
+// All functions are thread-safe, and answer the errors of FileError. After a failed sync it is
+// unknown what the medium holds, and a second sync of the same file may succeed without its
+// content: write the file again instead.
 #pragma once
 
 #include <sys/types.h>
@@ -34,8 +34,8 @@ absl::Status FileError(int error, absl::string_view doing, absl::string_view pat
 // Writes all of `bytes` to `fd`; nothing is durable yet. `what` goes into errors.
 absl::Status WriteFully(int fd, absl::string_view bytes, absl::string_view what);
 
-// Reads the whole file `fd`, which nobody writes to. DataLoss: it is longer than `max_bytes`, or is
-// no plain file.
+// Reads the whole file `fd`, which must not be written meanwhile. DataLoss: it is longer than
+// `max_bytes`, or is no plain file.
 absl::StatusOr<std::string> ReadFully(int fd, size_t max_bytes, absl::string_view what);
 // The same for the file `path`. NotFound: there is none.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes);

@@ -25,7 +25,7 @@ bool IsFile(const fs::path& path) {
 bool CanExecute(const fs::path& path) { return access(path.c_str(), X_OK) == 0; }
 
 absl::StatusOr<std::string> FindInPath(absl::string_view name) {
-  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never changed
   const absl::string_view folders = path == nullptr ? kUsualPath : path;
   for (const absl::string_view folder : absl::StrSplit(folders, ':')) {
     const fs::path candidate = fs::path(std::string(folder)) / std::string(name);

@@ -66,10 +66,13 @@ std::string BootId() {
   return std::string(absl::StripAsciiWhitespace(ReadProc("/proc/sys/kernel/random/boot_id")));
 }
 
+// The command line is empty for a moment while the process loads its program, as just after its
+// start, and while it ends.
 bool IsAlive(const ProcessIdentity& process, absl::string_view argument) {
   if (process.pid <= 0 || IdentityOf(process.pid) != process) return false;
-  for (const absl::string_view given :
-       absl::StrSplit(ReadProc(absl::StrCat("/proc/", process.pid, "/cmdline")), '\0')) {
+  const std::string command_line = ReadProc(absl::StrCat("/proc/", process.pid, "/cmdline"));
+  if (command_line.empty()) return IdentityOf(process.pid) == process;
+  for (const absl::string_view given : absl::StrSplit(command_line, '\0')) {
     if (given == argument) return true;
   }
   return false;

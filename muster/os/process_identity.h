@@ -26,7 +26,8 @@ std::optional<ProcessIdentity> IdentityOf(pid_t pid);
 std::string BootId();
 
 // Whether the process runs, and has `argument` on its command line: the second check is needed
-// because processes of another container have pids of their own.
+// because processes of another container have pids of their own. A process that has no command line
+// yet, since it is loading its program, counts as the one that is meant.
 bool IsAlive(const ProcessIdentity& process, absl::string_view argument);
 
 // False: the process has ended.

@@ -36,6 +36,15 @@ TEST_F(ProcessIdentityTest, LivesUntilItEnds) {
   EXPECT_FALSE(SendSignal(process_, SIGTERM));
 }
 
+// Its command line is empty then, in about one of five starts.
+TEST(ProcessIdentityOfTest, IsAliveAtTheVeryMomentWhenTheProcessStarts) {
+  for (int i = 0; i < 100; ++i) {
+    const auto child = *ChildProcess::Start(Sleeper());
+    ASSERT_TRUE(IsAlive(*IdentityOf(child->pid()), "1000"));
+    child->Kill();
+  }
+}
+
 TEST_F(ProcessIdentityTest, IsGoneThoughNobodyHasWaitedForIt) {
   EXPECT_TRUE(SendSignal(process_, SIGKILL));
   siginfo_t ignored;

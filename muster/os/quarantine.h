@@ -28,7 +28,7 @@ struct StoredRecord {
 
 // One thing that is wrong, and what a repair does about it.
 struct Damage {
-  std::string part = "";    // of the data directory: "queue", "ledger", "sync", "blobs", "report"
+  std::string part = "";    // of the data directory: "queue", "ledger", "sync", "stream", …
   std::string kind = "";    // of record, as docs/storage_format.md calls it: "state", "body" …
   std::string name = "";    // what is damaged: "queue 'local/retail-in-0' message 12ab…"
   std::string why = "";     // "its checksum does not match"

@@ -32,6 +32,7 @@ sigset_t Awaited() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
   sigaddset(&set, kLeave);
   return set;
 }
@@ -54,6 +55,7 @@ void StopSignals::Wait() {
   int signal = 0;
   do {
     if (sigwait(&set, &signal) != 0) return;
+    if (signal == SIGUSR1 && options_.on_user_signal) options_.on_user_signal();
   } while (signal != kLeave && signal != SIGINT && signal != SIGTERM);
   if (signal == kLeave) return;
   stop_.request_stop();
@@ -63,7 +65,7 @@ void StopSignals::Wait() {
         absl::ToTimespec(std::max(absl::ZeroDuration(), first + options_.grace - absl::Now()));
     signal = sigtimedwait(&set, nullptr, &grace);
     if (signal == kLeave) return;
-  } while (signal < 0 ? errno == EINTR : absl::Now() < first + kOneStop);
+  } while (signal < 0 ? errno == EINTR : signal == SIGUSR1 || absl::Now() < first + kOneStop);
   Complain(absl::StrCat(signal < 0 ? options_.when_late : options_.when_hurried, "\n"));
   _exit(options_.exit_code);
 }

@@ -1,6 +1,7 @@
-// StopSignals: SIGINT and SIGTERM as a stop token.
+// StopSignals: SIGINT and SIGTERM as a stop token, and SIGUSR1 as a call.
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -17,10 +18,12 @@ struct StopOptions {
   // came.
   std::string when_late;
   std::string when_hurried;
+  // Called at each SIGUSR1 before the stop, on a thread of its own; may be empty.
+  std::function<void()> on_user_signal = nullptr;
 };
 
 // For programs that have work to finish; other programs simply die of the signals. Create it before
-// any other thread starts: threads inherit that the two signals are blocked. The first signal
+// any other thread starts: threads inherit that the signals are blocked. The first signal
 // requests a stop. Another signal, half a second later or more, ends the process at once, and so
 // does a stop that takes longer than its grace: a user's handler may ignore the stop, and what was
 // acknowledged is on disk anyway. The destructor restores nothing: a program has one StopSignals.

@@ -3,9 +3,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "muster/base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::queue {
@@ -61,6 +65,7 @@ ordered_json ToJson(const RunUsage& run) {
     transactions[VerbName(verb)] = {{"useful", of_verb.useful}, {"wasted", of_verb.wasted}};
   }
   return {{"batch", run.batch},
+          {"ended", absl::FormatTime(absl::RFC3339_sec, run.ended, absl::UTCTimeZone())},
           {"seconds", run.seconds},
           {"partitions", run.partitions},
           {"threads", run.threads},
@@ -74,6 +79,7 @@ ordered_json ToJson(const RunUsage& run) {
 RunUsage FromJson(const json& line) {
   RunUsage run;
   run.batch = line.at("batch").get<uint64_t>();
+  absl::ParseTime(absl::RFC3339_sec, line.value("ended", ""), &run.ended, nullptr);
   run.seconds = line.at("seconds").get<double>();
   run.partitions = line.at("partitions").get<int>();
   run.threads = line.at("threads").get<int>();
@@ -89,9 +95,49 @@ RunUsage FromJson(const json& line) {
   return run;
 }
 
+// The runs of a file that is full.
+std::string BeforePath(const std::string& path) { return absl::StrCat(path, ".1"); }
+
+std::optional<RunUsage> Parse(const std::string& line) {
+  try {
+    return FromJson(json::parse(line));
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+bool IsFull(const std::string& path, const RunUsage& next, int64_t max_bytes) {
+  std::error_code absent;
+  const uintmax_t bytes = std::filesystem::file_size(path, absent);
+  if (absent) return false;
+  if (bytes >= static_cast<uintmax_t>(max_bytes)) return true;
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  const std::optional<RunUsage> first = Parse(line);
+  return first.has_value() && first->ended != absl::UnixEpoch() &&
+         next.ended - first->ended > kMaxUsageAge;
+}
+
+absl::Status AddRuns(const std::string& path, std::vector<RunUsage>* runs) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return absl::OkStatus();
+  std::ifstream file(path);
+  if (!file.good()) return absl::ErrnoToStatus(errno, absl::StrCat("read ", path));
+  for (std::string line; std::getline(file, line);) {
+    if (const std::optional<RunUsage> run = Parse(line)) runs->push_back(*run);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::Status AppendUsage(const std::string& path, const RunUsage& run) {
+absl::Status AppendUsage(const std::string& path, const RunUsage& run, int64_t max_bytes) {
+  if (IsFull(path, run, max_bytes)) {
+    std::error_code error;
+    std::filesystem::rename(path, BeforePath(path), error);
+    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("rename ", path));
+  }
   std::ofstream file(path, std::ios::app);
   file << ToJson(run).dump() << "\n" << std::flush;
   return file.good() ? absl::OkStatus() : absl::ErrnoToStatus(errno, absl::StrCat("write ", path));
@@ -99,17 +145,8 @@ absl::Status AppendUsage(const std::string& path, const RunUsage& run) {
 
 absl::StatusOr<std::vector<RunUsage>> ReadUsage(const std::string& path) {
   std::vector<RunUsage> runs;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return runs;
-  std::ifstream file(path);
-  if (!file.good()) return absl::ErrnoToStatus(errno, absl::StrCat("read ", path));
-  for (std::string line; std::getline(file, line);) {
-    try {
-      runs.push_back(FromJson(json::parse(line)));
-    } catch (const json::exception&) {
-      continue;
-    }
-  }
+  MUSTER_RETURN_IF_ERROR(AddRuns(BeforePath(path), &runs));
+  MUSTER_RETURN_IF_ERROR(AddRuns(path, &runs));
   return runs;
 }
 

@@ -34,7 +34,7 @@ double TransactionCost(int64_t transactions, const Prices& prices);
 double Cost(const Usage& usage, const Prices& prices);
 
 // The calls of a process that waits for `lapse` and finds nothing. A polling worker makes one call
-// per interval and thread. A muster worker makes one call per queue and safety check, whatever its
+// per interval and thread. A muster worker makes one call per queue and safety check, for any
 // number of threads.
 struct Idling {
   absl::Duration lapse = absl::Hours(1);
@@ -53,21 +53,32 @@ inline constexpr int kDaysOfAMonth = 30;
 std::string ShowDollars(double dollars);
 
 // The usage log: one line of JSON per run, so that a bill can be shown later. It is informative,
-// not an account: a killed run leaves no line.
+// not an account: a killed run leaves no line, and old runs are dropped.
+//
+//   usage.jsonl ── is full, or began long ago ──► usage.jsonl.1 ── the next one comes ──► deleted
+
+// At this size a file is full: some 5,000 runs. Two of them are read in a tenth of a second.
+inline constexpr int64_t kMaxUsageBytes = int64_t{2} << 20;
+// With the runs of the file before, bills are kept about as long as the records of batches.
+inline constexpr absl::Duration kMaxUsageAge = absl::Hours(24 * 200);
 
 // The usage of one run.
 struct RunUsage {
   uint64_t batch = 0;
+  absl::Time ended = absl::UnixEpoch();  // the epoch: unknown, as an older muster has it
   double seconds = 0;
   int partitions = 1;  // of the job's input queue
   int threads = 1;     // workers at most
   Usage usage;
 };
 
-// Appends a line to the file at `path`; makes the file if it does not exist.
-absl::Status AppendUsage(const std::string& path, const RunUsage& run);
+// Appends a line to the file at `path`; makes the file if it does not exist. First it puts the file
+// aside if it has `max_bytes`, or its first run ended more than kMaxUsageAge before this one. One
+// process at a time.
+absl::Status AppendUsage(const std::string& path, const RunUsage& run,
+                         int64_t max_bytes = kMaxUsageBytes);
 
-// Returns all runs, oldest first; none when the file does not exist. Skips lines that are not
+// Returns all runs that are kept, oldest first; none when no file exists. Skips lines that are not
 // valid, such as a last line cut short by a full disk.
 absl::StatusOr<std::vector<RunUsage>> ReadUsage(const std::string& path);
 

@@ -1,5 +1,7 @@
 #include "muster/queue/cost.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "gtest/gtest.h"
@@ -86,6 +88,59 @@ TEST_F(UsageLogTest, ReadsBackEachRunInOrder) {
   EXPECT_EQ(first.usage.wakeups_safety, 9);
   EXPECT_EQ(first.usage.bus_messages, 11);
   EXPECT_EQ(runs->back().batch, 8u);
+}
+
+// As many runs as a machine makes that works through small batches day and night.
+TEST_F(UsageLogTest, StaysBoundedAndKeepsTheNewestRunsWhole) {
+  constexpr int64_t kBound = 4000;
+  RunUsage run;
+  uintmax_t most = 0;
+  for (run.batch = 1; run.batch <= 500; ++run.batch) {
+    run.usage.bus_messages = static_cast<int64_t>(run.batch);
+    ASSERT_TRUE(AppendUsage(path_, run, kBound).ok());
+    uintmax_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+      bytes += file.file_size();
+    }
+    most = std::max(most, bytes);
+  }
+  EXPECT_LT(most, 2 * kBound + 1000);
+  const auto runs = ReadUsage(path_);
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  ASSERT_GT(runs->size(), 10u);
+  for (size_t i = 0; i < runs->size(); ++i) {
+    const RunUsage& kept = (*runs)[i];
+    EXPECT_EQ(kept.batch, 500 - (runs->size() - 1 - i)) << "in order, without a gap";
+    EXPECT_EQ(kept.usage.bus_messages, kept.batch);
+  }
+}
+
+TEST_F(UsageLogTest, KeepsNoRunForLongerThanTwoSpans) {
+  const absl::Time begin = absl::FromUnixSeconds(1'700'000'000);
+  for (uint64_t month = 1; month <= 40; ++month) {
+    RunUsage run;
+    run.batch = month;
+    run.ended = begin + absl::Hours(24 * 30) * month;
+    ASSERT_TRUE(AppendUsage(path_, run).ok());
+    const auto runs = ReadUsage(path_);
+    EXPECT_LE(run.ended - runs->front().ended, 2 * kMaxUsageAge);
+    EXPECT_EQ(runs->back().ended, run.ended);
+    EXPECT_GE(runs->size(), std::min<uint64_t>(month, 6)) << "half a year at least";
+  }
+}
+
+TEST_F(UsageLogTest, ReadsALineOfAnOlderMusterWhichHasNoTime) {
+  std::ofstream(path_) << R"({"batch":3,"seconds":1,"partitions":1,"threads":2,"transactions":{},)"
+                       << R"("wakeups_push":0,"wakeups_safety":0,"bus_messages":5})"
+                       << "\n";
+  RunUsage run;
+  run.batch = 4;
+  run.ended = absl::FromUnixSeconds(1'700'000'000);
+  ASSERT_TRUE(AppendUsage(path_, run).ok());
+  const auto runs = ReadUsage(path_);
+  ASSERT_EQ(runs->size(), 2u) << runs.status();
+  EXPECT_EQ(runs->front().usage.bus_messages, 5);
+  EXPECT_EQ(runs->front().ended, absl::UnixEpoch());
 }
 
 TEST_F(UsageLogTest, PassesOverWhatIsNoRun) {

@@ -66,6 +66,15 @@ absl::Status ValidateMetadata(const Metadata& metadata) {
         kVisibilityName, " '", visibility->second, "' is no duration from ",
         absl::FormatDuration(kMinReceiveVisibility), " to ", absl::FormatDuration(kMaxVisibility)));
   }
+  const auto names_window = [](const auto& pair) {
+    return absl::EqualsIgnoreCase(pair.first, kDedupWindowName);
+  };
+  const auto window = std::find_if(metadata.begin(), metadata.end(), names_window);
+  if (window != metadata.end() && !DedupWindowOf(metadata).has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(kDedupWindowName, " '", window->second,
+                                                   "' is no number of seconds from 1 to ",
+                                                   absl::ToInt64Seconds(kMaxDedupWindow)));
+  }
   return absl::OkStatus();
 }
 
@@ -117,6 +126,16 @@ absl::Status ValidateReceive(const ReceiveOptions& options, const Traits& traits
   if (options.visibility < kMinReceiveVisibility || options.visibility > kMaxVisibility) {
     return OutOfRange("visibility", options.visibility, kMinReceiveVisibility, kMaxVisibility);
   }
+  if (options.holder.size() > kMaxHolderBytes) {
+    return TooMany("bytes of a holder", options.holder.size(), kMaxHolderBytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateWait(absl::Duration patience) {
+  if (patience < kMinReceiveVisibility || patience > kMaxWait) {
+    return OutOfRange("patience", patience, kMinReceiveVisibility, kMaxWait);
+  }
   return absl::OkStatus();
 }
 
@@ -149,6 +168,16 @@ absl::Status ValidateListPoison(int max_messages) {
   if (max_messages < 1 || max_messages > kMaxListPoison) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_messages ", max_messages, " is outside 1 to ", kMaxListPoison));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateMove(absl::Span<const MoveRequest> requests) {
+  MUSTER_RETURN_IF_ERROR(ValidateSettle(requests.size()));
+  for (const MoveRequest& request : requests) {
+    if (request.receipt.empty() == request.message_id.empty()) {
+      return absl::InvalidArgumentError("a move needs either a receipt or a message id");
+    }
   }
   return absl::OkStatus();
 }

@@ -24,11 +24,16 @@ inline constexpr size_t kMaxBodyBytes = size_t{1} << 20;
 // Azure's seven days bound how long a crashed holder can hide a message.
 inline constexpr absl::Duration kMaxVisibility = absl::Hours(24 * 7);
 inline constexpr absl::Duration kMinReceiveVisibility = absl::Milliseconds(1);
+// Of AwaitMessage: an engine that forgets to end a wait holds it no longer.
+inline constexpr absl::Duration kMaxWait = absl::Hours(1);
 inline constexpr absl::Duration kMaxDelay = absl::Hours(24 * 7);
 // How long a dedup id is remembered after its put, even when its message is gone by then. It is
 // longer than a producer keeps repeating a put with an unknown outcome.
 inline constexpr absl::Duration kDedupWindow = absl::Minutes(10);
+// Of a queue with a window of its own. Each put of the window costs some 100 bytes of disk.
+inline constexpr absl::Duration kMaxDedupWindow = absl::Hours(24 * 7);
 inline constexpr size_t kMaxDedupIdBytes = 128;
+inline constexpr size_t kMaxHolderBytes = 256;        // of a receive; it is kept with each lease
 inline constexpr size_t kMaxMetadataBytes = 8 << 10;  // names and values together (Azure)
 inline constexpr size_t kMaxReasonBytes = 4 << 10;    // of a poison cause; longer ones are cut
 inline constexpr int kMaxListQueues = 5000;
@@ -41,7 +46,7 @@ inline constexpr int kMaxSettle =
 // 3–63 characters of [a-z0-9-], no leading, trailing or double dash; the account 1–63 likewise.
 absl::Status ValidateQueueId(const QueueId& queue);
 // Names are not empty; names and values together stay within kMaxMetadataBytes; a value under
-// kVisibilityName (queue_store.h) is a valid visibility.
+// kVisibilityName (queue_store.h) is a valid visibility, one under kDedupWindowName a valid window.
 absl::Status ValidateMetadata(const Metadata& metadata);
 absl::Status ValidateNewMessage(const NewMessage& message);
 // Checks each message, the number of messages and their total bytes.
@@ -49,12 +54,14 @@ absl::Status ValidatePut(absl::Span<const NewMessage> messages);
 // Also used for Peek.
 absl::Status ValidateReceiveCount(int max_messages, const Traits& traits);
 absl::Status ValidateReceive(const ReceiveOptions& options, const Traits& traits);
+absl::Status ValidateWait(absl::Duration patience);
 absl::Status ValidateVisibilityUpdate(absl::Duration visibility);
 // Checks everything in the request except its receipt.
 absl::Status ValidateUpdate(const UpdateRequest& request);
 // `count`: number of receipts or requests in one Update, Delete, BeginAttempt or DeadLetter.
 absl::Status ValidateSettle(size_t count);
 absl::Status ValidateListPoison(int max_messages);
+absl::Status ValidateMove(absl::Span<const MoveRequest> requests);
 absl::Status ValidateListQueues(const ListQueuesRequest& request);
 
 // Returns `reason` cut to kMaxReasonBytes, never inside a UTF-8 character.

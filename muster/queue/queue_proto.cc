@@ -89,17 +89,26 @@ Message FromProto(const v1::PeekedMessage& proto) {
   return message;
 }
 
+v1::PoisonCause ToProto(const Cause& cause) {
+  v1::PoisonCause proto;
+  proto.set_reason(ProtoText(cause.reason));
+  proto.set_attempts(cause.attempts);
+  proto.set_holder(ProtoText(cause.holder));
+  *proto.mutable_given_up() = base::ToProto(cause.time);
+  return proto;
+}
+
+Cause FromProto(const v1::PoisonCause& proto) {
+  return {proto.reason(), proto.attempts(), proto.holder(), base::FromProto(proto.given_up())};
+}
+
 v1::PoisonMessage ToProto(const PoisonMessage& message, int32_t max_body_bytes) {
   v1::PoisonMessage proto;
   proto.set_message_id(message.message_id);
   proto.set_body(CutBody(message.body, max_body_bytes));
   proto.set_body_bytes(static_cast<int64_t>(message.body.size()));
   *proto.mutable_inserted() = base::ToProto(message.insertion_time);
-  v1::PoisonCause* const cause = proto.mutable_cause();
-  cause->set_reason(ProtoText(message.cause.reason));
-  cause->set_attempts(message.cause.attempts);
-  cause->set_holder(ProtoText(message.cause.holder));
-  *cause->mutable_given_up() = base::ToProto(message.cause.time);
+  *proto.mutable_cause() = ToProto(message.cause);
   return proto;
 }
 
@@ -108,10 +117,7 @@ PoisonMessage FromProto(const v1::PoisonMessage& proto) {
   message.message_id = proto.message_id();
   message.body = proto.body();
   message.insertion_time = base::FromProto(proto.inserted());
-  message.cause.reason = proto.cause().reason();
-  message.cause.attempts = proto.cause().attempts();
-  message.cause.holder = proto.cause().holder();
-  message.cause.time = base::FromProto(proto.cause().given_up());
+  message.cause = FromProto(proto.cause());
   return message;
 }
 

@@ -27,6 +27,8 @@ v1::PeekedMessage ToProto(const Message& message, int32_t max_body_bytes);
 // Leaves next_visible_time, interrupted and receipt unset, because a peek does not return them.
 Message FromProto(const v1::PeekedMessage& proto);
 
+v1::PoisonCause ToProto(const Cause& cause);
+Cause FromProto(const v1::PoisonCause& proto);
 v1::PoisonMessage ToProto(const PoisonMessage& message, int32_t max_body_bytes);
 PoisonMessage FromProto(const v1::PoisonMessage& proto);
 

@@ -1,5 +1,7 @@
 #include "muster/queue/queue_store.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
@@ -11,6 +13,41 @@ std::string QueueId::ToString() const { return absl::StrCat(account, "/", name);
 absl::StatusOr<std::vector<Released>> QueueStore::ReleaseHeldBy(const std::string&,
                                                                 absl::Duration) {
   return std::vector<Released>();
+}
+
+// Engines that can wait keep the callback, so it comes by value.
+// NOLINTBEGIN(performance-unnecessary-value-param)
+absl::StatusOr<std::unique_ptr<QueueStore::Wait>> QueueStore::AwaitMessage(const QueueId&,
+                                                                           absl::Duration,
+                                                                           TakeMessage) {
+  return absl::UnimplementedError("this engine cannot wait for messages");
+}
+// NOLINTEND(performance-unnecessary-value-param)
+
+absl::StatusOr<std::vector<absl::Status>> QueueStore::Move(const QueueId&, const QueueId&,
+                                                           absl::Span<const MoveRequest>) {
+  return absl::UnimplementedError("this engine cannot move messages between queues");
+}
+
+absl::StatusOr<absl::Duration> QueueStore::TimeToVisible(const QueueId&) {
+  return absl::UnimplementedError("this engine cannot tell when a message becomes visible");
+}
+
+absl::StatusOr<bool> QueueStore::Holds(const QueueId&, absl::string_view) {
+  return absl::UnimplementedError("this engine cannot look a message up by its id");
+}
+
+std::optional<absl::Duration> DedupWindowOf(const Metadata& metadata) {
+  for (const auto& [name, value] : metadata) {
+    if (!absl::EqualsIgnoreCase(name, kDedupWindowName)) continue;
+    int64_t seconds = 0;
+    if (!absl::SimpleAtoi(value, &seconds) || seconds < 1 ||
+        seconds > absl::ToInt64Seconds(kMaxDedupWindow)) {
+      return std::nullopt;
+    }
+    return absl::Seconds(seconds);
+  }
+  return std::nullopt;
 }
 
 std::optional<absl::Duration> VisibilityOf(const Metadata& metadata) {

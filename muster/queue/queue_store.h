@@ -24,7 +24,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,13 +71,16 @@ struct NewMessage {
   absl::Duration ttl = absl::Hours(24 * 7);     // then it is garbage; or kNeverExpires
   // When not empty: a second put with this id, made within kDedupWindow of the first or while the
   // first message is still stored (also as poison), puts nothing. It returns the first message's id
-  // with `duplicate` set.
+  // with `duplicate` set. A queue with a window of its own (kDedupWindowName, below) has that one
+  // instead, whether or not the first message is still stored.
   std::string dedup_id;
 };
 
 struct PutResult {
   std::string message_id;  // a GUID
-  Receipt receipt;         // usable at once for Update and Delete; empty for a duplicate
+  // Usable at once for Update and Delete. For a duplicate: that of the first put, if the engine
+  // knows it still, else empty; likewise the times below.
+  Receipt receipt;
   absl::Time insertion_time;
   absl::Time expiration_time;  // absl::InfiniteFuture() when it never expires
   absl::Time next_visible_time;
@@ -99,12 +104,18 @@ struct Message {
   // holder that began an attempt of its own ends that attempt in order
   // (UpdateRequest::attempt_ended) or settles the message.
   bool interrupted = false;
-  Receipt receipt;  // empty for Peek
+  Receipt receipt;        // empty for Peek
+  uint64_t position = 0;  // as of PutResult
+  // The `holder` of the receive before this one; empty where it named none.
+  std::string last_holder = {};
 };
 
 struct ReceiveOptions {
   int max_messages = 1;                           // 1 .. traits().max_receive
   absl::Duration visibility = absl::Seconds(30);  // how long the lease lasts
+  // The name of the receiver, for Message::last_holder of the next receive; at most
+  // kMaxHolderBytes. Kept only where traits().moves.
+  std::string holder = {};
 };
 
 // Changes a leased message. `visibility` always applies: its default gives the message back at
@@ -147,6 +158,19 @@ struct PoisonMessage {
   std::string body;
   absl::Time insertion_time;
   Cause cause;
+  // The queue that it was moved from (Move), and its id there; empty: it was given up in this one.
+  QueueId origin = {};
+  std::string origin_id = {};
+};
+
+// Moves a message to another queue.
+struct MoveRequest {
+  // One of both is set: the receipt of a leased message, or the id of a message without a lease.
+  Receipt receipt;
+  std::string message_id;
+  // Why it is moved: kept with the message, with the queue it came from, until it is deleted or
+  // moved on. nullopt: the message forgets where it came from.
+  std::optional<Cause> cause;
 };
 
 // One consistent snapshot of a queue. Expired messages are not counted.
@@ -160,13 +184,14 @@ struct QueueStats {
   int64_t total_out = 0;  // messages deleted (not cleared, expired or given up)
   int64_t total_expired = 0;
   int64_t stale_receipts = 0;  // Update, Delete, DeadLetter refused because the lease was lost
+  int64_t waits = 0;           // AwaitMessage, of all processes; 0 unless traits().long_poll
 
   int64_t stored() const { return ready + in_flight + delayed; }
 };
 
-// What a queue still holds, by the positions of its puts. Who has noted the incarnation and the
-// highest position of some puts can tell without a look at messages that none of theirs is left:
-// the incarnation is another one, or `oldest` lies beyond that position.
+// What a queue still holds, by the positions of its puts. A producer that has noted the incarnation
+// and the highest position of its puts can tell without a look at messages that none of its own is
+// left: the incarnation is another one, or `oldest` lies beyond that position.
 struct QueueExtent {
   // Opaque. Another one once the queue was deleted and made again, or its store was lost: positions
   // of two incarnations cannot be compared.
@@ -223,6 +248,11 @@ struct Traits {
   // attempt. If the holder dies, each of these messages becomes a suspect and none is charged,
   // because it is unknown which of their handlers had started.
   bool begins_together = false;
+  // A caller can wait for a message without asking again and again (AwaitMessage).
+  bool long_poll = false;
+  // Messages can be moved between queues in one step (Move), holders are kept with leases, and
+  // TimeToVisible and Holds are answered.
+  bool moves = false;
   // Others can give back at once what a dead holder held (ReleaseHeldBy).
   bool releases_holders = false;
   int max_receive = 32;
@@ -255,6 +285,29 @@ class QueueStore {
   virtual absl::StatusOr<std::vector<Message>> Receive(const QueueId& queue,
                                                        const ReceiveOptions& options) = 0;
 
+  // A wait that has begun. It ends when it is destroyed: when the destructor returns, `take` is not
+  // running and never runs again; so do not destroy it from within `take`.
+  class Wait {
+   public:
+    virtual ~Wait() = default;
+  };
+
+  // Gets the message that a wait has leased for the caller, and returns whether the caller takes
+  // it: what it does not take is ready again at once. Or gets the reason why the wait has ended
+  // without one. NotFound: the time is up. Aborted: there is a message, but the engine cannot tell
+  // how long it has been leased, and has given it back: receive it. Anything else: the engine waits
+  // no more, as when the queue is gone.
+  using TakeMessage = std::function<bool(absl::StatusOr<Message>)>;
+
+  // Waits for at most `patience` until a message is ready, leases it and calls `take`, once, on a
+  // thread of the engine: be quick. Waiting takes no thread of the caller, and no call to the
+  // engine until it ends. A wait outlives a lost connection to the engine. A message that comes for
+  // a wait that was ended is ready again at once, received once more. Unimplemented unless
+  // traits().long_poll.
+  virtual absl::StatusOr<std::unique_ptr<Wait>> AwaitMessage(const QueueId& queue,
+                                                             absl::Duration patience,
+                                                             TakeMessage take);
+
   // Returns ready messages in the order in which Receive would return them. Leases nothing.
   virtual absl::StatusOr<std::vector<Message>> Peek(const QueueId& queue, int max_messages) = 0;
 
@@ -285,25 +338,53 @@ class QueueStore {
   virtual absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       const QueueId& queue, absl::Span<const DeadLetterRequest> requests) = 0;
 
-  // Returns poison messages, oldest first. `after` is the last message id of the previous page, or
-  // empty.
+  // Returns poison messages, oldest first: those of the queue, and those that were moved here with
+  // a cause, which are ready or leased as well. `after` is the last message id of the previous
+  // page, or empty.
   virtual absl::StatusOr<std::vector<PoisonMessage>> ListPoison(const QueueId& queue,
                                                                 absl::string_view after,
                                                                 int max_messages) = 0;
   // Makes poison messages ready again, with attempts and dequeue count at zero: the messages in
   // `message_ids`, or the oldest `max_messages` when `message_ids` is empty. Returns how many; an
   // error only when none became ready. Other messages of the queue can be received and settled
-  // meanwhile.
+  // meanwhile. Messages that were moved here go back where they came from, after those of the
+  // queue; one that is held stays, and so does one whose queue is gone (FailedPrecondition if there
+  // was no other).
   virtual absl::StatusOr<int64_t> Redrive(const QueueId& queue,
                                           absl::Span<const std::string> message_ids,
                                           int64_t max_messages) = 0;
-  // Drops all poison messages. Returns how many.
+  // Drops all poison messages of the queue; not those that were moved here. Returns how many.
   virtual absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) = 0;
+
+  // Moves messages to the end of queue `to`, all or none of those that are not refused, in one
+  // durable step: each is in exactly one of both queues at any time. A moved message has a new id,
+  // its whole time to live again, counts at zero, and is ready at once. Refused, per request:
+  // NotFound, FailedPrecondition (as of Delete; by id: the message is leased), InvalidArgument.
+  // The outer NotFound names the queue that is not there. Unimplemented unless traits().moves.
+  virtual absl::StatusOr<std::vector<absl::Status>> Move(const QueueId& from, const QueueId& to,
+                                                         absl::Span<const MoveRequest> requests);
 
   virtual absl::StatusOr<QueueStats> Stats(const QueueId& queue) = 0;
 
+  // How long until a message becomes ready: zero if one is, InfiniteDuration if there is none that
+  // could. What other calls do meanwhile may change it. Unimplemented unless traits().moves.
+  virtual absl::StatusOr<absl::Duration> TimeToVisible(const QueueId& queue);
+  // Whether the queue has a message with this id that is ready, delayed or in flight.
+  // Unimplemented unless traits().moves.
+  virtual absl::StatusOr<bool> Holds(const QueueId& queue, absl::string_view message_id);
+
   // Takes every put into account that has returned before the call.
   virtual absl::StatusOr<QueueExtent> Extent(const QueueId& queue) = 0;
+
+  // Makes all messages ready that are leased or delayed, for a reader that is alone with the queue
+  // and reads it in the order of its puts. Receive then returns the messages whose position lies
+  // below the result before any other, among themselves perhaps in another order, and the others in
+  // the order of their puts; so the reader knows the head of the queue once it has seen a position
+  // that is not below, or an empty queue. A result of 0: all come in order. Attempts stay charged,
+  // and a message on which a handler had begun comes back interrupted. Receipts of before are stale
+  // where traits().fenced_receipts; elsewhere those of other processes are not, so these must have
+  // stopped. Messages that are being received or settled meanwhile by others may be left out.
+  virtual absl::StatusOr<uint64_t> Reclaim(const QueueId& queue) = 0;
 
   // Gives back at once, in all queues, what the process `holder` holds, if it is dead; without
   // that its messages come again when their leases lapse. `silence`: since its last sign of life.
@@ -327,6 +408,13 @@ std::optional<absl::Duration> VisibilityOf(const Metadata& metadata);
 
 // Returns `metadata` with this visibility; nullopt: without any.
 Metadata WithVisibility(Metadata metadata, std::optional<absl::Duration> visibility);
+
+// How long a queue remembers dedup ids, as its metadata sets it: whole seconds, within
+// kMaxDedupWindow (limits.h). The name counts in any case.
+inline constexpr char kDedupWindowName[] = "muster-dedup";
+
+// nullopt: `metadata` has no window, or one that cannot be parsed.
+std::optional<absl::Duration> DedupWindowOf(const Metadata& metadata);
 
 // Sets how long the leases of an existing queue last from now on; nullopt: the default of its
 // engine. Keeps the other metadata. Returns the statuses of the store.

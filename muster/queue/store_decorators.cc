@@ -87,6 +87,20 @@ absl::StatusOr<std::vector<Message>> InterceptedStore::Receive(const QueueId& qu
       [](const auto& messages) { return !messages->empty(); });
 }
 
+absl::StatusOr<std::unique_ptr<QueueStore::Wait>> InterceptedStore::AwaitMessage(
+    const QueueId& queue, absl::Duration patience, TakeMessage take) {
+  MUSTER_RETURN_IF_ERROR(Before(Verb::kReceive, queue));
+  auto wait = behind_->AwaitMessage(
+      queue, patience, [this, queue, take = std::move(take)](absl::StatusOr<Message> message) {
+        const bool useful = message.ok();
+        const bool taken = take(std::move(message));
+        After(Verb::kReceive, queue, useful && taken);
+        return taken;
+      });
+  if (!wait.ok()) After(Verb::kReceive, queue, false);
+  return wait;
+}
+
 absl::StatusOr<std::vector<Message>> InterceptedStore::Peek(const QueueId& queue,
                                                             int max_messages) {
   return Intercept(Verb::kPeek, queue, [&] { return behind_->Peek(queue, max_messages); });
@@ -135,6 +149,21 @@ absl::StatusOr<int64_t> InterceptedStore::PurgePoison(const QueueId& queue) {
   return Intercept(Verb::kPoison, queue, [&] { return behind_->PurgePoison(queue); });
 }
 
+absl::StatusOr<std::vector<absl::Status>> InterceptedStore::Move(
+    const QueueId& from, const QueueId& to, absl::Span<const MoveRequest> requests) {
+  return Intercept(Verb::kPoison, from, [&] { return behind_->Move(from, to, requests); });
+}
+
+absl::StatusOr<absl::Duration> InterceptedStore::TimeToVisible(const QueueId& queue) {
+  return Intercept(
+      Verb::kStats, queue, [&] { return behind_->TimeToVisible(queue); },
+      [](const auto& time) { return *time == absl::ZeroDuration(); });
+}
+
+absl::StatusOr<bool> InterceptedStore::Holds(const QueueId& queue, absl::string_view message_id) {
+  return Intercept(Verb::kStats, queue, [&] { return behind_->Holds(queue, message_id); });
+}
+
 absl::StatusOr<QueueStats> InterceptedStore::Stats(const QueueId& queue) {
   return Intercept(
       Verb::kStats, queue, [&] { return behind_->Stats(queue); },
@@ -145,6 +174,10 @@ absl::StatusOr<QueueExtent> InterceptedStore::Extent(const QueueId& queue) {
   return Intercept(
       Verb::kStats, queue, [&] { return behind_->Extent(queue); },
       [](const auto& extent) { return extent->oldest < extent->next; });
+}
+
+absl::StatusOr<uint64_t> InterceptedStore::Reclaim(const QueueId& queue) {
+  return Intercept(Verb::kUpdate, queue, [&] { return behind_->Reclaim(queue); });
 }
 
 ThrottledStore::ThrottledStore(QueueStore* behind, double per_second, base::Clock* clock)

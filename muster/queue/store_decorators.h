@@ -15,8 +15,7 @@
 
 namespace muster::queue {
 
-// One storage transaction is one call of one of these verbs, whatever number of messages it
-// carries.
+// One storage transaction is one call of one of these verbs, with any number of messages.
 enum class Verb {
   kAdministration,  // of queues: create, delete, list, metadata
   kPut,
@@ -27,8 +26,8 @@ enum class Verb {
   kDelete,
   kClear,
   kDeadLetter,
-  kPoison,  // list, redrive, purge
-  kStats,   // and the extent
+  kPoison,  // list, redrive, purge; move
+  kStats,   // and the extent, the time to the next message, and whether one is there
 };
 
 // "put", "receive" …
@@ -50,6 +49,9 @@ class InterceptedStore : public QueueStore {
                                              absl::Span<const NewMessage> messages) override;
   absl::StatusOr<std::vector<Message>> Receive(const QueueId& queue,
                                                const ReceiveOptions& options) override;
+  // A receive, which ends with the message.
+  absl::StatusOr<std::unique_ptr<Wait>> AwaitMessage(const QueueId& queue, absl::Duration patience,
+                                                     TakeMessage take) override;
   absl::StatusOr<std::vector<Message>> Peek(const QueueId& queue, int max_messages) override;
   absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
       const QueueId& queue, absl::Span<const Receipt> receipts) override;
@@ -66,8 +68,15 @@ class InterceptedStore : public QueueStore {
   absl::StatusOr<int64_t> Redrive(const QueueId& queue, absl::Span<const std::string> message_ids,
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
+  // Of the queue that it comes from.
+  absl::StatusOr<std::vector<absl::Status>> Move(const QueueId& from, const QueueId& to,
+                                                 absl::Span<const MoveRequest> requests) override;
+  absl::StatusOr<absl::Duration> TimeToVisible(const QueueId& queue) override;
+  absl::StatusOr<bool> Holds(const QueueId& queue, absl::string_view message_id) override;
   absl::StatusOr<QueueStats> Stats(const QueueId& queue) override;
   absl::StatusOr<QueueExtent> Extent(const QueueId& queue) override;
+  // An update.
+  absl::StatusOr<uint64_t> Reclaim(const QueueId& queue) override;
   // Not a call of one queue: it is neither counted nor throttled.
   absl::StatusOr<std::vector<Released>> ReleaseHeldBy(const std::string& holder,
                                                       absl::Duration silence) override {

@@ -77,6 +77,19 @@ absl::Status ValidateBatchShape(const BatchShape& shape) {
     MUSTER_RETURN_IF_ERROR(
         base::Annotate(ValidateGroup(group), absl::StrCat("group '", group.name, "'")));
   }
+  if (shape.outputs.size() > base::kMaxOutputColumns) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a job has at most ", base::kMaxOutputColumns, " output columns"));
+  }
+  Names columns;
+  for (const base::OutputColumn& column : shape.outputs) {
+    MUSTER_RETURN_IF_ERROR(Claim(column.name, "output column", &columns));
+    const int most =
+        column.type == base::OutputColumn::Type::kDecimal ? base::Decimal::kMaxScale : 0;
+    if (column.scale >= 0 && column.scale <= most) continue;
+    return absl::InvalidArgumentError(absl::StrCat("output column '", column.name, "' has scale ",
+                                                   column.scale, ", which is not in 0..", most));
+  }
   return absl::OkStatus();
 }
 
@@ -116,11 +129,28 @@ absl::Status CheckGroup(const GroupPartial& partial, absl::Span<const GroupShape
   return absl::InvalidArgumentError(absl::StrCat("its job has no group '", partial.group, "'"));
 }
 
+absl::Status CheckOutputs(const CountedItem& item, absl::Span<const base::OutputColumn> outputs) {
+  if (item.outcome == ItemOutcome::kDeadLettered) return absl::OkStatus();
+  if (item.outputs.has_value() != !outputs.empty()) {
+    return absl::InvalidArgumentError(outputs.empty()
+                                          ? "it has output records, its job has no outputs"
+                                          : "its worker knows nothing of its job's outputs");
+  }
+  if (outputs.empty()) return absl::OkStatus();
+  for (const base::OutputRecord& record : *item.outputs) {
+    if (record.fields.size() == outputs.size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("an output record has ", record.fields.size(),
+                                                   " fields, its job ", outputs.size(),
+                                                   " columns"));
+  }
+  return absl::OkStatus();
+}
+
 bool CountsAddUp(const CountedItem& item) {
   if (item.transactions < 0 || item.aggregated < 0 || item.rejected < 0) return false;
   if (item.outcome == ItemOutcome::kDeadLettered) {
     return item.aggregated == 0 && item.rejected == 0 && item.groups.empty() &&
-           item.rejections.empty();
+           item.rejections.empty() && !item.outputs.has_value();
   }
   return item.aggregated <= item.transactions &&
          item.rejected == item.transactions - item.aggregated &&
@@ -133,7 +163,8 @@ absl::string_view ItemOutcomeName(ItemOutcome outcome) {
   return outcome == ItemOutcome::kAggregated ? "aggregated" : "dead-lettered";
 }
 
-absl::Status CheckItem(const CountedItem& item, absl::Span<const GroupShape> groups) {
+absl::Status CheckItem(const CountedItem& item, absl::Span<const GroupShape> groups,
+                       absl::Span<const base::OutputColumn> outputs) {
   if (item.index > std::numeric_limits<uint32_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("item index ", item.index, " is out of range"));
   }
@@ -145,7 +176,7 @@ absl::Status CheckItem(const CountedItem& item, absl::Span<const GroupShape> gro
   for (const GroupPartial& partial : item.groups) {
     MUSTER_RETURN_IF_ERROR(CheckGroup(partial, groups));
   }
-  return absl::OkStatus();
+  return CheckOutputs(item, outputs);
 }
 
 CountedItem DeadLettered(const CountedItem& item, absl::string_view cause) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/types/span.h"
 #include "muster/base/decimal.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/output_record.h"
 
 namespace muster::report {
 
@@ -40,6 +42,7 @@ struct BatchShape {
   // The data directory of the initiator that has the batch; empty: there is only one initiator, or
   // an older muster began the batch.
   std::string owner = "";
+  std::vector<base::OutputColumn> outputs = {};  // of the records that are kept; none: no records
 };
 
 // Keys and measures become columns of one table: common databases must be able to hold them.
@@ -48,7 +51,7 @@ inline constexpr size_t kMaxColumns = 64;  // of a group; far below what any SQL
 inline constexpr size_t kMaxGroups = 64;   // of a job
 
 // InvalidArgument naming the group and what is wrong with it: a name that is empty, too long, or
-// used twice (letter case aside), no key, no measure, a scale out of 0..18.
+// used twice (letter case aside), no key, no measure, a scale out of 0..18; of outputs, too.
 absl::Status ValidateBatchShape(const BatchShape& shape);
 
 // CountedItem: the result of one work item, as it is offered to the report.
@@ -89,7 +92,7 @@ struct ItemFacts {
   int64_t aggregated = 0;
   int64_t rejected = 0;
   base::Fingerprint128 content;  // of the slice of input that it is
-  base::Fingerprint128 result;   // of its rows and rejections; all zero when dead-lettered
+  base::Fingerprint128 result;   // of rows, rejections and records; all zero when dead-lettered
   int64_t attempts = 0;          // handler starts that it took
   std::string handler_version;   // that computed it, or gave it up
   std::string worker;
@@ -99,6 +102,8 @@ struct ItemFacts {
 struct CountedItem : ItemFacts {
   std::vector<GroupPartial> groups;   // none when dead-lettered
   std::vector<Rejection> rejections;  // `rejected` of them, in order of line
+  // In order of line; nullopt: dead-lettered, or of a job without outputs.
+  std::optional<std::vector<base::OutputRecord>> outputs = std::nullopt;
 };
 
 // An item as the report keeps it.
@@ -108,8 +113,10 @@ struct ItemRow : ItemFacts {
 
 // InvalidArgument when the item contradicts itself (its counts do not add up) or does not fit the
 // groups of its batch (an unknown group, a number of keys or measures, more decimals than are
-// kept).
-absl::Status CheckItem(const CountedItem& item, absl::Span<const GroupShape> groups);
+// kept) or its outputs (records where there are no columns, columns and nothing said of records,
+// a record of another width).
+absl::Status CheckItem(const CountedItem& item, absl::Span<const GroupShape> groups,
+                       absl::Span<const base::OutputColumn> outputs = {});
 
 // The item as dead-lettered for `cause`, with nothing aggregated. It keeps the fingerprint of its
 // result, so that the same result is recognized when it is delivered again.

@@ -25,6 +25,11 @@ absl::Status CheckMax(size_t max) {
       absl::StrCat("max is ", max, ", which is not within 1 to ", kMaxReportItems));
 }
 
+absl::Status CannotRetry(uint64_t batch) {
+  return absl::UnimplementedError(
+      absl::StrCat("this report keeps no retries of what batch ", batch, " has rejected"));
+}
+
 // Adds what `asked` has answered about one batch.
 absl::Status Add(absl::StatusOr<Progress> asked, std::map<uint64_t, Progress>* progress) {
   if (absl::IsNotFound(asked.status())) return absl::OkStatus();
@@ -52,6 +57,21 @@ absl::StatusOr<std::vector<uint64_t>> ReportClient::DeadLetteredItems(uint64_t b
                                                                       size_t) {
   return absl::UnimplementedError(
       absl::StrCat("this report does not list the dead-lettered items of batch ", batch));
+}
+
+absl::StatusOr<RetryClaims> ReportClient::ClaimRejections(uint64_t batch,
+                                                          const std::vector<int64_t>&, int64_t) {
+  return CannotRetry(batch);
+}
+
+absl::StatusOr<std::vector<RejectionPosition>> ReportClient::ClaimedRejections(
+    uint64_t batch, int64_t, const RejectionPosition&, size_t) {
+  return CannotRetry(batch);
+}
+
+absl::StatusOr<int64_t> ReportClient::RecordRetry(uint64_t batch, int64_t,
+                                                  absl::Span<const RetriedTransaction>, uint64_t) {
+  return CannotRetry(batch);
 }
 
 absl::StatusOr<bool> ReportClient::ForgetBatch(uint64_t batch) {
@@ -126,6 +146,37 @@ absl::Status LocalReportClient::ReopenDeadLettered(uint64_t batch,
 
 absl::Status LocalReportClient::CancelBatch(uint64_t batch, const Cancellation& cancellation) {
   return report_->CancelBatch(batch, cancellation);
+}
+
+absl::StatusOr<RetryClaims> LocalReportClient::ClaimRejections(uint64_t batch,
+                                                               const std::vector<int64_t>& lines,
+                                                               int64_t max) {
+  if (lines.size() > kMaxNamedLines) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(lines.size(), " lines are more than ", kMaxNamedLines));
+  }
+  if (lines.empty() && (max < 1 || max > kMaxClaimedRejections)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max is ", max, ", which is not within 1 to ", kMaxClaimedRejections));
+  }
+  return report_->ClaimRejections(batch, lines, max);
+}
+
+absl::StatusOr<std::vector<RejectionPosition>> LocalReportClient::ClaimedRejections(
+    uint64_t batch, int64_t retry, const RejectionPosition& after, size_t max) {
+  MUSTER_RETURN_IF_ERROR(CheckMax(max));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  return reader->ClaimedRejections(batch, retry, after, max);
+}
+
+absl::StatusOr<int64_t> LocalReportClient::RecordRetry(
+    uint64_t batch, int64_t retry, absl::Span<const RetriedTransaction> transactions,
+    uint64_t retried_in) {
+  if (transactions.size() > kMaxReportItems) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(transactions.size(), " transactions are more than ", kMaxReportItems));
+  }
+  return report_->RecordRetry(batch, retry, transactions, retried_in);
 }
 
 absl::StatusOr<bool> LocalReportClient::ForgetBatch(uint64_t batch) {

@@ -72,6 +72,19 @@ class ReportClient {
   // As ReportStore::CancelBatch. Unimplemented: the controller is an older one.
   virtual absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation);
 
+  // As ReportStore::ClaimRejections. InvalidArgument: more than kMaxNamedLines lines, or `max` is
+  // not within 1 to kMaxClaimedRejections. Unimplemented: the controller is an older one.
+  virtual absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch,
+                                                      const std::vector<int64_t>& lines,
+                                                      int64_t max);
+  // As ReportReader::ClaimedRejections; `max` is within 1 to kMaxReportItems.
+  virtual absl::StatusOr<std::vector<RejectionPosition>> ClaimedRejections(
+      uint64_t batch, int64_t retry, const RejectionPosition& after, size_t max);
+  // As ReportStore::RecordRetry. InvalidArgument: more than kMaxReportItems.
+  virtual absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
+                                              absl::Span<const RetriedTransaction> transactions,
+                                              uint64_t retried_in);
+
   // Deletes what was counted of a batch, a part with each call. True: the report no longer knows
   // the batch. Unimplemented: the controller is an older one.
   virtual absl::StatusOr<bool> ForgetBatch(uint64_t batch);
@@ -103,6 +116,14 @@ class LocalReportClient final : public ReportClient {
   absl::StatusOr<Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
   absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation) override;
+  absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch, const std::vector<int64_t>& lines,
+                                              int64_t max) override;
+  absl::StatusOr<std::vector<RejectionPosition>> ClaimedRejections(uint64_t batch, int64_t retry,
+                                                                   const RejectionPosition& after,
+                                                                   size_t max) override;
+  absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
+                                      absl::Span<const RetriedTransaction> transactions,
+                                      uint64_t retried_in) override;
   absl::StatusOr<bool> ForgetBatch(uint64_t batch) override;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/decimal.h"
+#include "muster/base/output_proto.h"
 #include "muster/base/proto_time.h"
 
 namespace muster::report {
@@ -36,6 +37,8 @@ v1::CountingProgress ToProto(const Progress& progress) {
     proto.set_cancel_reason(progress.cancelled->reason);
   }
   proto.set_owner(progress.owner);
+  proto.set_retry_of(progress.retry_of);
+  proto.mutable_retried_in()->Add(progress.retried_in.begin(), progress.retried_in.end());
   return proto;
 }
 
@@ -64,6 +67,8 @@ Progress FromProto(const v1::CountingProgress& proto) {
     progress.cancelled = {base::FromProto(proto.cancelled()), proto.cancel_reason()};
   }
   progress.owner = proto.owner();
+  progress.retry_of = proto.retry_of();
+  progress.retried_in.assign(proto.retried_in().begin(), proto.retried_in().end());
   return progress;
 }
 
@@ -99,6 +104,8 @@ v1::RejectedTransaction ToProto(const RejectionRow& row) {
   proto.set_item(row.item);
   proto.set_line(row.line);
   proto.set_reason(row.reason);
+  proto.set_retried_in(row.retried_in);
+  proto.set_retry_of_line(row.retry_of_line);
   return proto;
 }
 
@@ -107,7 +114,21 @@ RejectionRow FromProto(const v1::RejectedTransaction& proto) {
   row.item = proto.item();
   row.line = proto.line();
   row.reason = proto.reason();
+  row.retried_in = proto.retried_in();
+  row.retry_of_line = proto.retry_of_line();
   return row;
+}
+
+v1::RetryClaim ToProto(const RetryClaim& claim) {
+  v1::RetryClaim proto;
+  proto.set_retry(claim.retry);
+  proto.set_transactions(claim.transactions);
+  proto.set_retried_in(claim.retried_in);
+  return proto;
+}
+
+RetryClaim FromProto(const v1::RetryClaim& proto) {
+  return {proto.retry(), proto.transactions(), proto.retried_in()};
 }
 
 BatchShape ShapeOf(uint64_t batch, const handler::JobSchema& schema) {
@@ -120,6 +141,7 @@ BatchShape ShapeOf(uint64_t batch, const handler::JobSchema& schema) {
     }
     shape.groups.push_back(std::move(group_shape));
   }
+  shape.outputs = schema.outputs;
   return shape;
 }
 
@@ -128,6 +150,9 @@ v1::JobSchema ToProto(const BatchShape& shape) {
   proto.set_job(shape.job);
   proto.set_revision(shape.job_revision);
   for (const GroupShape& group : shape.groups) *proto.add_groups() = ToProto(group);
+  for (const base::OutputColumn& column : shape.outputs) {
+    *proto.add_outputs() = base::ToProto(column);
+  }
   return proto;
 }
 

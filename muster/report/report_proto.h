@@ -26,6 +26,8 @@ absl::StatusOr<GroupRow> FromProto(const v1::PartialRow& proto, const GroupShape
 
 v1::RejectedTransaction ToProto(const RejectionRow& row);
 RejectionRow FromProto(const v1::RejectedTransaction& proto);
+v1::RetryClaim ToProto(const RetryClaim& claim);
+RetryClaim FromProto(const v1::RetryClaim& proto);
 
 // The groups of a batch: as its job has them, as the report keeps them, and as messages.
 //

@@ -26,6 +26,8 @@ Progress Full() {
   progress.receipt_revision = 8;
   progress.cancelled = {absl::FromUnixMicros(1323435002000042), "sent twice"};
   progress.owner = "0123456789abcdef0123456789abcdef";
+  progress.retry_of = 9;
+  progress.retried_in = {10, 11};
   return progress;
 }
 
@@ -34,7 +36,10 @@ TEST(ProgressForm, CarriesEveryField) {
   const v1::CountingProgress proto = ToProto(Full());
   for (int i = 0; i < v1::CountingProgress::descriptor()->field_count(); ++i) {
     const auto* const field = v1::CountingProgress::descriptor()->field(i);
-    EXPECT_TRUE(proto.GetReflection()->HasField(proto, field)) << field->name();
+    const auto& reflection = *proto.GetReflection();
+    EXPECT_TRUE(field->is_repeated() ? reflection.FieldSize(proto, field) > 0
+                                     : reflection.HasField(proto, field))
+        << field->name();
   }
   EXPECT_EQ(ToProto(FromProto(proto)).SerializeAsString(), proto.SerializeAsString());
   EXPECT_EQ(FromProto(proto).last_counted, Full().last_counted);

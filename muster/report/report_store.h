@@ -21,8 +21,10 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/base/decimal.h"
+#include "muster/base/output_record.h"
 #include "muster/report/counted_item.h"
 #include "muster/report/receipt.h"
+#include "muster/report/retry.h"
 
 namespace muster::report {
 
@@ -53,8 +55,25 @@ struct Progress {
   // As RegisterBatch and ReportReader::GetProgress answer them; others leave them out.
   std::optional<Cancellation> cancelled = std::nullopt;
   std::string owner = "";  // that registered the batch; empty: it is not known
+  uint64_t retry_of = 0;   // the batch whose rejections it retries; 0: none, or it is forgotten
+  // The batches that retry rejections of this one: the newest kMaxShownRetries, in order.
+  std::vector<uint64_t> retried_in = {};
 
   int64_t items() const { return items_counted + items_dead; }
+};
+
+// Which report this is, and who may write to it.
+struct ReportIdentity {
+  std::string
+      report;  // 16 hexadecimal digits, drawn when the report was made; copies have the same
+  uint64_t epoch = 0;  // of the last owner; 0: it had none
+  std::string owner;   // its instance name
+};
+
+// A controller that writes to a report which others may take over (docs/coordination.md).
+struct ReportOwner {
+  std::string instance;
+  uint64_t epoch = 1;  // of its ownership; a later owner has a higher one
 };
 
 struct GroupRow {
@@ -64,6 +83,21 @@ struct GroupRow {
 
 struct RejectionRow : Rejection {
   uint64_t item = 0;
+  uint64_t retried_in = 0;  // the batch that retries it; 0: none
+  // Of a batch that is a retry: the line of the batch that it retries; 0: there is none.
+  int64_t retry_of_line = 0;
+};
+
+// Where a rejection stands in its batch.
+struct RejectionPosition {
+  uint64_t item = 0;
+  int64_t line = 0;  // 0: before all of the item
+};
+
+// Where in a batch's records a page begins: before all of them, unless told otherwise.
+struct OutputPosition {
+  uint64_t item = 0;
+  uint64_t piece = 0;  // a store's own part of the item's records
 };
 
 // One consistent view of the store; later commits do not change it. Not thread-safe. Destroy it
@@ -94,14 +128,34 @@ class ReportReader {
   virtual absl::Status ForEachRejection(uint64_t batch, int64_t offset, int64_t max,
                                         const std::function<void(const RejectionRow&)>& visit) = 0;
 
+  // The same behind a position, which costs nothing however far it is.
+  virtual absl::Status ForEachRejectionAfter(
+      uint64_t batch, const RejectionPosition& after, int64_t max,
+      const std::function<void(const RejectionRow&)>& visit) = 0;
+
+  // Up to `max` of the rejections of a claim, behind a position.
+  virtual absl::StatusOr<std::vector<RejectionPosition>> ClaimedRejections(
+      uint64_t batch, int64_t retry, const RejectionPosition& after, size_t max) = 0;
+
   // Indexes below `item_count`, from `from` on, that have no row: what a refill must put again.
   virtual absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
                                                                uint64_t from, size_t max) = 0;
   // Up to `max` indexes of dead-lettered items, from `from` on, in order.
   virtual absl::StatusOr<std::vector<uint64_t>> DeadLetteredItems(uint64_t batch, uint64_t from,
                                                                   size_t max) = 0;
+  // The rows of these items, likewise.
+  virtual absl::StatusOr<std::vector<ItemRow>> DeadLetters(uint64_t batch, uint64_t from,
+                                                           size_t max) = 0;
 
   virtual absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) = 0;
+
+  // The columns of the batch's records; none: its job has no outputs.
+  virtual absl::StatusOr<std::vector<base::OutputColumn>> OutputColumns(uint64_t batch) = 0;
+  // The records that are counted, in the order of items and of lines, from `from` on, until they
+  // have `max_bytes`, and some beyond that. Returns where to go on; nullopt: there are no more.
+  virtual absl::StatusOr<std::optional<OutputPosition>> ReadOutputs(
+      uint64_t batch, OutputPosition from, size_t max_bytes,
+      const std::function<void(base::OutputRecord)>& visit) = 0;
 };
 
 struct CommitRequest {
@@ -137,6 +191,10 @@ class ReportStore {
  public:
   virtual ~ReportStore() = default;
 
+  // The epoch under which this process writes, and so commits. A change is FailedPrecondition once
+  // another process has opened the report under a higher one.
+  virtual uint64_t epoch() const = 0;
+
   // Registers a batch and makes room for its job's groups; returns its progress. Registering the
   // same again is fine; FailedPrecondition when the batch is known with another job or revision.
   // AlreadyExists: another owner has registered this number. A batch that was registered without an
@@ -168,8 +226,25 @@ class ReportStore {
   // belongs to another owner.
   virtual absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation) = 0;
 
-  // Deletes what was counted of a batch, its receipt last: up to about `max_rows` rows, in one
-  // transaction. True: the report no longer knows the batch. Between the calls readers find a part.
+  // Claims rejections of a complete batch for a retry, in one transaction: those that begin at
+  // `lines`, or without lines up to `max` of all, as far as they are not claimed. Answers the new
+  // claim and those that have the other lines; without lines, while there are any, only the claims
+  // whose batch was not told. NotFound: no such batch, or nothing was rejected at a line.
+  // FailedPrecondition: the batch has no receipt; nothing is left to claim.
+  virtual absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch,
+                                                      const std::vector<int64_t>& lines,
+                                                      int64_t max) = 0;
+  // Records where transactions of a claim stand in the batch that retries them, and frees those
+  // that stand nowhere; `retried_in` tells that batch, 0: later. Answers how many the claim still
+  // has; one without any is gone. The same again is fine. NotFound: no such claim, for one of its
+  // batches was forgotten. FailedPrecondition: another batch was told.
+  virtual absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
+                                              absl::Span<const RetriedTransaction> transactions,
+                                              uint64_t retried_in) = 0;
+
+  // Deletes what was counted of a batch, its receipt last, and before it the claims of its
+  // rejections and those that name it: up to about `max_rows` rows, in one transaction. True: the
+  // report no longer knows the batch. Between the calls readers find a part.
   virtual absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<ReportReader>> Read() = 0;

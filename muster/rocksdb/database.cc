@@ -9,11 +9,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
+#include "muster/base/clock.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
 #include "muster/rocksdb/directory.h"
 #include "muster/rocksdb/options.h"
+#include "muster/telemetry/catalogue.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
@@ -112,7 +114,7 @@ class LogGuard final : public ::rocksdb::FileSystemWrapper {
  private:
   class LogFile;
 
-  // OK, whatever `status` is; an error is kept.
+  // Always returns OK; if `status` is an error, failure() keeps it.
   ::rocksdb::IOStatus Keep(const ::rocksdb::IOStatus& status);
 
   std::atomic<bool> failed_{false};
@@ -270,6 +272,19 @@ struct Opened {
   return ::rocksdb::DB::Open(db, dir, families, &opened->handles, &opened->db);
 }
 
+// Bytes of the write-ahead logs in `dir`.
+uintmax_t LogBytes(const std::string& dir) {
+  uintmax_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator file(dir, error), end; !error && file != end; file.increment(error)) {
+    if (file->path().extension() != ".log") continue;
+    std::error_code gone;  // a log may be deleted meanwhile
+    const uintmax_t size = file->file_size(gone);
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
@@ -293,6 +308,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
   std::unique_ptr<Database> database(
       new Database(dir, std::move(env), log_guard.get(), options.on_failure));
   database->Adopt(opened.db, opened.handles);
+  database->Measure(options.metrics);
   return database;
 }
 
@@ -310,7 +326,24 @@ void Database::Adopt(::rocksdb::DB* db,
   families_.assign(handles.begin() + 1, handles.end());
 }
 
+// Called before others have the database.
+void Database::Measure(telemetry::Registry* metrics) {
+  const std::string store = fs::path(dir_).filename().string();
+  sync_seconds_ = telemetry::Histograms<1>(metrics, telemetry::kRocksDbSync).With({store});
+  sizes_ = telemetry::ReadAtScrape(
+      metrics, absl::StrCat("rocksdb ", store),
+      {telemetry::kRocksDbMemtables.entry(), telemetry::kRocksDbWal.entry()},
+      [this, store](telemetry::Samples* samples) {
+        uint64_t memtables = 0;
+        db_->GetAggregatedIntProperty(::rocksdb::DB::Properties::kCurSizeAllMemTables, &memtables);
+        samples->Set(telemetry::kRocksDbMemtables, {store}, static_cast<double>(memtables));
+        samples->Set(telemetry::kRocksDbWal, {store}, static_cast<double>(LogBytes(dir_)));
+        return absl::OkStatus();
+      });
+}
+
 Database::~Database() {
+  sizes_.reset();
   on_failure_ = nullptr;
   for (::rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
   db_->DestroyColumnFamilyHandle(default_family_);
@@ -356,7 +389,10 @@ void Database::Break(const ::rocksdb::Status& failure) {
 
 ::rocksdb::Status Database::SyncLog() {
   if (broken_) return ::rocksdb::Status::IOError("an earlier write failed");
+  base::Clock* const clock = base::RealClock();
+  const absl::Duration began = sync_seconds_.records() ? clock->Monotonic() : absl::ZeroDuration();
   ::rocksdb::Status synced = db_->SyncWAL();
+  if (sync_seconds_.records()) sync_seconds_.Observe(clock->Monotonic() - began);
   if (synced.ok()) synced = log_guard_->failure();
   if (!synced.ok()) Break(synced);
   return synced;

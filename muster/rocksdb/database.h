@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/base/check.h"
 #include "muster/base/mutex.h"
+#include "muster/telemetry/registry.h"
 #include "rocksdb/slice.h"
 
 namespace rocksdb {
@@ -81,7 +82,7 @@ struct Family {
 enum class LogReplay {
   kRefuseDamage,  // DataLoss
   kStopAtDamage,  // opens with what precedes it; for repairs
-  kSkipDamage,    // with whatever can be read; to learn what was lost
+  kSkipDamage,    // opens with all that can be read; to learn what was lost
 };
 
 struct DatabaseOptions {
@@ -99,6 +100,9 @@ struct DatabaseOptions {
   // with the reason; not while the database is being destroyed. Must not call the database. Empty:
   // the next writer learns of it.
   std::function<void(const absl::Status&)> on_failure = nullptr;
+  // Measures the database, as the store that its directory is named after; null: nothing does. Not
+  // owned, outlives the database.
+  telemetry::Registry* metrics = nullptr;
 };
 
 // Thread-safe.
@@ -144,6 +148,7 @@ class Database {
   Database(std::string dir, std::unique_ptr<::rocksdb::Env> env, const LogGuard* log_guard,
            std::function<void(const absl::Status&)> on_failure);
   void Adopt(::rocksdb::DB* db, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles);
+  void Measure(telemetry::Registry* metrics);
 
   const std::string dir_;
   const std::unique_ptr<::rocksdb::Env> env_;
@@ -152,6 +157,9 @@ class Database {
   std::unique_ptr<::rocksdb::DB> db_;
   std::vector<::rocksdb::ColumnFamilyHandle*> families_;     // owned; released before db_
   ::rocksdb::ColumnFamilyHandle* default_family_ = nullptr;  // owned
+
+  telemetry::Histogram sync_seconds_;
+  std::unique_ptr<telemetry::Reading> sizes_;  // uses db_
 
   // A write or a sync has failed: nothing is acknowledged from then on.
   std::atomic<bool> broken_{false};

@@ -22,6 +22,7 @@
 #include "rocksdb/write_batch.h"
 #include "tests/fakes/base/killable_process.h"
 #include "tests/fakes/rocksdb/faulty_env.h"
+#include "tests/fakes/telemetry/shown.h"
 
 namespace muster::rocksdb {
 
@@ -59,6 +60,24 @@ class DatabaseTest : public ::testing::Test {
 TEST_F(DatabaseTest, KeepsWhatWasWrittenOverAReopen) {
   { Put(Open()->get(), "k", "v"); }
   EXPECT_EQ(*Get(Open()->get(), "k"), "v");
+}
+
+TEST_F(DatabaseTest, ShowsItsSyncsAndSizesAsTheStoreOfItsDirectory) {
+  telemetry::Registry registry;
+  DatabaseOptions options;
+  options.families = {{"records"}};
+  options.metrics = &registry;
+  {
+    const auto database = Database::Open(root_ / "ledger", options);
+    ASSERT_TRUE(database.ok()) << database.status();
+    Put(database->get(), "k", std::string(10'000, 'v'));
+    const std::string of = R"({store="ledger"})";
+    EXPECT_EQ(telemetry::Shown(registry, "muster_rocksdb_sync_seconds_count" + of), 1);
+    EXPECT_GE(telemetry::Shown(registry, "muster_rocksdb_wal_bytes" + of), 10'000);
+    EXPECT_GE(telemetry::Shown(registry, "muster_rocksdb_memtable_bytes" + of), 10'000);
+  }
+  EXPECT_EQ(telemetry::Shown(registry, R"(muster_rocksdb_wal_bytes{store="ledger"})"), std::nullopt)
+      << "it is closed";
 }
 
 TEST_F(DatabaseTest, RefusesASecondOpenInTheSameProcess) {

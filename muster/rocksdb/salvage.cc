@@ -94,7 +94,8 @@ absl::Status Repair(const std::string& dir, const DatabaseOptions& options) {
   return ToStatus(::rocksdb::RepairDB(dir, RepairOptions(options), families), dir);
 }
 
-// RocksDB sets a table aside whatever kept it from reading it. Only damage is a reason to.
+// RocksDB sets aside every table that it could not read. Only damage is a good reason for that, so
+// this fails if a table there can be read now.
 absl::Status CheckSetAside(const std::string& lost, const ::rocksdb::Options& options) {
   if (std::error_code ignored; !fs::exists(lost, ignored)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(lost));

@@ -20,7 +20,8 @@ struct ChannelOptions {
   // The name that the server's certificate must have; empty: the address's host.
   std::string server_name;
   // Tries a call again, up to kMaxCallAttempts times in some seconds and within its deadline, when
-  // it is answered Unavailable, and on no other status. Every RPC of muster can be repeated.
+  // it is answered Unavailable, and on no other status. Every RPC of muster can be repeated. The
+  // one that sends a stream, BatchService.Submit, is tried again by its callers alone.
   bool retry_unavailable = true;
 };
 

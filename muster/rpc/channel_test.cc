@@ -1,10 +1,12 @@
 #include "muster/rpc/channel.h"
 
+#include <atomic>
 #include <memory>
 
 #include "gtest/gtest.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/server.h"
+#include "muster/v1/batch_service.grpc.pb.h"
 #include "tests/fakes/rpc/rpc_fixture.h"
 
 namespace muster::rpc {
@@ -42,6 +44,23 @@ TEST_F(ChannelTest, TriesNothingAgainWhenItIsToldSo) {
   Start();
   EXPECT_EQ(GetStats(Connect()), WithAdvice(queues_.answer));
   EXPECT_EQ(queues_.stats_calls(), 1);
+}
+
+// An upload that was refused hung for minutes: gRPC tried it again without its content.
+TEST_F(ChannelTest, LeavesAStreamOfRequestsToItsCaller) {
+  std::atomic<int> calls = 0;
+  ServerOptions options;
+  options.otherwise = [&calls] {
+    ++calls;
+    return absl::UnavailableError("not now");
+  };
+  Start(options);
+  CallContext context(kLong);
+  const auto stub = v1::BatchService::NewStub(*OpenChannel(server_->addresses().front()));
+  const auto stream = stub->Submit(&context);
+  stream->Write({});
+  EXPECT_TRUE(absl::IsUnavailable(FromGrpc(stream->Finish())));
+  EXPECT_EQ(calls, 1);
 }
 
 TEST_F(ChannelTest, GivesEveryCallADeadline) {

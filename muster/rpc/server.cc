@@ -10,6 +10,7 @@
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/server_builder.h"
 #include "muster/base/status.h"
+#include "muster/rpc/call_metrics.h"
 #include "muster/rpc/connection_acceptor.h"
 #include "muster/rpc/grpc_log.h"
 #include "muster/rpc/health_service.h"
@@ -112,11 +113,11 @@ absl::Status CheckPlaintext(const Address& address, const ServerOptions& options
 absl::Status CheckClients(const Address& address, const ServerOptions& options) {
   const bool knows_clients = !options.tls->roots.empty() || !options.policy_file.empty();
   if (address.IsLoopback() || knows_clients || options.allow_any_client) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(address.ToString(),
-                   " is neither localhost nor 127.0.0.1 nor [::1]: whoever reaches it could ",
-                   "call everything, so it needs to know its clients (--tls-roots, --policy) or ",
-                   "--allow-any-client"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      address.ToString(),
+      " is neither localhost nor 127.0.0.1 nor [::1]: any host that reaches it ",
+      "could call everything, so it needs to know its clients (--tls-roots, --policy) or ",
+      "--allow-any-client"));
 }
 
 // On loopback it is gRPC's "local" transport: plaintext for clients, but the server sees to it that
@@ -130,6 +131,12 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(
   MUSTER_RETURN_IF_ERROR(CheckPlaintext(address, options));
   return address.IsLoopback() ? grpc::experimental::LocalServerCredentials(LOCAL_TCP)
                               : grpc::InsecureServerCredentials();
+}
+
+std::vector<std::string> NamesOf(absl::Span<const ServedService> services) {
+  std::vector<std::string> names;
+  for (const ServedService& served : services) names.push_back(served.name);
+  return names;
 }
 
 // gRPC demands that a queue is empty before it is destroyed.
@@ -155,16 +162,18 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   SetLimits(&builder);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(ReflectionLimiter(options.clock));
+  if (options.metrics != nullptr) {
+    interceptors.push_back(CallMetrics(NamesOf(services), options.metrics, options.clock));
+  }
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
   MUSTER_RETURN_IF_ERROR(server->Listen(options, std::move(inherited), &builder));
-  std::vector<std::string> names;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
   for (const ServedService& served : services) {
-    names.push_back(served.name);
     builder.RegisterService(served.service);
     if (served.queued != nullptr) queues.push_back(builder.AddCompletionQueue());
   }
-  server->health_ = std::make_unique<HealthService>(names, builder.AddCompletionQueue());
+  server->health_ =
+      std::make_unique<HealthService>(NamesOf(services), builder.AddCompletionQueue());
   builder.RegisterService(server->health_.get());
   if (options.otherwise) {
     server->fallback_ = std::make_unique<FallbackService>(options.otherwise);

@@ -28,6 +28,7 @@
 #include "muster/rpc/listen_sockets.h"
 #include "muster/rpc/status.h"
 #include "muster/rpc/tls.h"
+#include "muster/telemetry/registry.h"
 
 namespace grpc {
 class ServerBuilder;
@@ -68,8 +69,8 @@ struct ServerOptions {
   std::vector<std::string> addresses;
   // nullopt: plaintext, which is refused on every address but loopback (Address::IsLoopback).
   std::optional<TlsFiles> tls;
-  // Plaintext on every address, and so without knowing any client: for networks that encrypt
-  // beneath, and let through whom they know.
+  // Plaintext on every address, and so without knowing any client: for networks whose lower layer
+  // encrypts, and lets through only known peers.
   bool allow_plaintext = false;
   // TLS on every address without knowing any client: neither client roots nor a policy.
   bool allow_any_client = false;
@@ -82,6 +83,7 @@ struct ServerOptions {
   // At a time. What is beyond it, or would take one of the spare descriptors (limits.h), is closed
   // at once: its caller gets Unavailable. The log tells of it.
   size_t max_connections = kMaxConnections;
+  telemetry::Registry* metrics = nullptr;  // measures the calls; null: nothing does; not owned
   base::Clock* clock = base::RealClock();  // not owned
 };
 

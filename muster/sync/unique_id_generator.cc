@@ -42,7 +42,8 @@ UniqueIdGenerator::UniqueIdGenerator(OptimisticSyncStore* store, absl::string_vi
       key_(key),
       options_{.range_size = std::max<int64_t>(options.range_size, 1),
                .max_retries = std::max(options.max_retries, 0),
-               .begin_at = std::move(options.begin_at)} {}
+               .begin_at = std::move(options.begin_at),
+               .highest_given = std::move(options.highest_given)} {}
 
 absl::StatusOr<int64_t> UniqueIdGenerator::NextId() {
   base::MutexLock lock(&mu_);
@@ -57,8 +58,9 @@ void UniqueIdGenerator::DropRange() {
 }
 
 absl::Status UniqueIdGenerator::ReserveLocked() {
+  int64_t least = 0;  // asked for once, however many races are lost
   for (int attempt = 0; attempt <= options_.max_retries; ++attempt) {
-    MUSTER_ASSIGN_OR_RETURN(const bool reserved, TryReserveLocked());
+    MUSTER_ASSIGN_OR_RETURN(const bool reserved, TryReserveLocked(&least));
     if (reserved) return absl::OkStatus();
   }
   return absl::AbortedError(absl::StrCat("id record '", key_, "': others were first ",
@@ -72,10 +74,23 @@ absl::StatusOr<int64_t> UniqueIdGenerator::FirstFreeLocked(const VersionedData& 
   return std::max(first, kFirstId);
 }
 
-absl::StatusOr<bool> UniqueIdGenerator::TryReserveLocked() {
+absl::StatusOr<int64_t> UniqueIdGenerator::BeyondGivenLocked(int64_t first) {
+  const bool went_back = first < end_;
+  if (options_.highest_given == nullptr || (asked_ && !went_back)) return first;
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<int64_t> highest, options_.highest_given());
+  asked_ = highest.has_value();
+  const int64_t given = std::min(highest.value_or(0), std::numeric_limits<int64_t>::max() - 1);
+  return std::max({first, end_, given + 1});
+}
+
+absl::StatusOr<bool> UniqueIdGenerator::TryReserveLocked(int64_t* least) {
   absl::StatusOr<VersionedData> record = store_->Get(key_);
   if (!record.ok()) return base::Annotate(record.status(), "reading the id record");
-  MUSTER_ASSIGN_OR_RETURN(const int64_t first, FirstFreeLocked(*record));
+  MUSTER_ASSIGN_OR_RETURN(int64_t first, FirstFreeLocked(*record));
+  if (*least == 0) {
+    MUSTER_ASSIGN_OR_RETURN(*least, BeyondGivenLocked(first));
+  }
+  first = std::max(first, *least);
   if (first > std::numeric_limits<int64_t>::max() - options_.range_size) {
     return absl::OutOfRangeError(absl::StrCat("id record '", key_, "' has no numbers left"));
   }

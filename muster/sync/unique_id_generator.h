@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +26,11 @@ struct UniqueIdOptions {
   // Returns the first id if the record does not exist; nullptr: 1. `lost`: this generator has seen
   // the record before. Called with a lock held, maybe more than once.
   std::function<absl::StatusOr<int64_t>(bool lost)> begin_at = nullptr;
+  // Returns the highest id that is known to be given, from another source than the record, which
+  // may be an older copy; 0: none. Called before the first range, and when the record has gone
+  // back. std::nullopt: it cannot be told now; the record counts, and the next range asks again.
+  // NextId fails with its error. As begin_at otherwise. nullptr: none is known.
+  std::function<absl::StatusOr<std::optional<int64_t>>()> highest_given = nullptr;
 };
 
 // Thread-safe. Any number of generators, in any number of processes, may share a key.
@@ -48,9 +54,12 @@ class UniqueIdGenerator {
  private:
   absl::Status ReserveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // True: the range is reserved. False: another process was first.
-  absl::StatusOr<bool> TryReserveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // `least`: where the range begins at least; 0: not known yet.
+  absl::StatusOr<bool> TryReserveLocked(int64_t* least) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<int64_t> FirstFreeLocked(const VersionedData& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // `first`, which the record says, or behind what is given in spite of it.
+  absl::StatusOr<int64_t> BeyondGivenLocked(int64_t first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   OptimisticSyncStore* const store_;  // not owned
   const std::string key_;
@@ -60,6 +69,8 @@ class UniqueIdGenerator {
   base::Mutex mu_;
   int64_t next_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t end_ ABSL_GUARDED_BY(mu_) = 0;  // the first id beyond the range; next_ == end_: none left
+  bool asked_ ABSL_GUARDED_BY(mu_) =
+      false;  // for the highest id that is given; and it was answered
 };
 
 }  // namespace muster::sync

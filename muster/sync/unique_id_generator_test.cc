@@ -97,6 +97,51 @@ TEST_F(UniqueIdGeneratorTest, HandsOutNothingUnreservedAfterAnError) {
   EXPECT_EQ(*ids.NextId(), 21);
 }
 
+// The papers' algorithm: it sets its range before it knows whether it is reserved, and so has one
+// that it never reserved once its retries are used up.
+class PapersGenerator {
+ public:
+  PapersGenerator(OptimisticSyncStore* store, int64_t range_size, int max_retries)
+      : store_(store), range_size_(range_size), max_retries_(max_retries) {}
+
+  absl::StatusOr<int64_t> NextId() {
+    if (last_id_ == upper_limit_) {
+      if (const absl::Status updated = Update(); !updated.ok()) return updated;
+    }
+    return last_id_++;
+  }
+
+ private:
+  absl::Status Update() {
+    for (int attempt = 0; attempt < max_retries_ + 1; ++attempt) {
+      const VersionedData record = store_->Get(kKey).value();
+      last_id_ = record.version == kAbsent ? 1 : std::stoll(record.data);
+      upper_limit_ = last_id_ + range_size_;
+      if (store_->TryWrite(kKey, absl::StrCat(upper_limit_), record.version).value()) return {};
+    }
+    return absl::AbortedError("retries are used up");
+  }
+
+  OptimisticSyncStore* const store_;
+  const int64_t range_size_;
+  const int max_retries_;
+  int64_t last_id_ = 0;
+  int64_t upper_limit_ = 0;
+};
+
+TEST_F(UniqueIdGeneratorTest, ThePapersGeneratorGivesAnIdTwiceAfterAnErrorWhereThisOneDoesNot) {
+  PapersGenerator papers(&store_, 10, 2);
+  UniqueIdGenerator ids = Generator(10, 2), other = Generator(10);
+  store_.LoseNextWrites(3);
+  EXPECT_EQ(papers.NextId().status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(*papers.NextId(), 1) << "which nobody reserved for it";
+  EXPECT_EQ(*other.NextId(), 1) << "so that it is given twice";
+
+  store_.LoseNextWrites(3);
+  EXPECT_EQ(ids.NextId().status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(*ids.NextId(), 11);
+}
+
 // A store may lose the record, and with it the position of the generator.
 TEST_F(UniqueIdGeneratorTest, AsksWhereToBeginOnlyWhereThereIsNoRecord) {
   std::vector<bool> asked;
@@ -120,6 +165,29 @@ TEST_F(UniqueIdGeneratorTest, AsksWhereToBeginOnlyWhereThereIsNoRecord) {
   first = -7;
   Skip(&ids, 1);
   EXPECT_EQ(*ids.NextId(), 1) << "never below the first id";
+}
+
+// The record is of an older copy than what holds the ids.
+TEST_F(UniqueIdGeneratorTest, GoesOnBehindTheIdsThatAreKnownToBeGiven) {
+  absl::StatusOr<std::optional<int64_t>> highest = 37;
+  int asked = 0;
+  UniqueIdGenerator ids(&store_, kKey, {.range_size = 10, .highest_given = [&] {
+                                          ++asked;
+                                          return highest;
+                                        }});
+  EXPECT_EQ(*ids.NextId(), 38);
+  Skip(&ids, 10);
+  EXPECT_EQ(asked, 1) << "the record is right now";
+  EXPECT_EQ(*ids.NextId(), 49);
+  highest = std::nullopt;
+  ids.DropRange();
+  ASSERT_TRUE(*store_.TryWrite(kKey, "5", store_.Get(kKey)->version)) << "restored in between";
+  EXPECT_EQ(*ids.NextId(), 58) << "behind its own, at least";
+  highest = absl::UnavailableError("ask again soon");
+  ids.DropRange();
+  EXPECT_EQ(ids.NextId().status().code(), absl::StatusCode::kUnavailable);
+  highest = 100;
+  EXPECT_EQ(*ids.NextId(), 101) << "asked again";
 }
 
 TEST_F(UniqueIdGeneratorTest, TriesAgainAfterAStoreThatFailed) {

@@ -1,5 +1,5 @@
-// YamlValue: one value of a file, read into C++ strictly. Whatever is wrong goes to Problems,
-// and the target keeps its default; so does the target of an optional value that is absent.
+// YamlValue: one value of a file, read into C++ strictly. Every mistake goes to Problems, and the
+// target keeps its default; so does the target of an optional value that is absent.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -32,7 +32,7 @@ class YamlValue {
   bool IsMap() const { return present_ && node_.IsMap(); }
   bool IsList() const { return present_ && node_.IsSequence(); }
   bool IsNumber() const;
-  // Of a scalar, whatever its type; "" otherwise.
+  // The text of a scalar of any type; "" otherwise.
   std::string Raw() const;
 
   // "PATH: MESSAGE".

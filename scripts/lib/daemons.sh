@@ -68,3 +68,10 @@ daemons_stop() {
     rm -f "$daemons/$name.pid"
   done
 }
+
+# Kills the program, and does not wait for its end.
+daemon_kill() {
+  local pid rest
+  ! daemon_runs "$1" || { read -r pid rest < "$daemons/$1.pid" && kill -9 "$pid"; }
+  rm -f "$daemons/$1.pid"
+}

@@ -3,6 +3,17 @@
 
 say() { printf '\n== %s\n' "$*"; }
 
+# Runs a command that may take long and prints nothing; every ten seconds, says that it still runs.
+with_signs_of_life() {
+  local command began=$SECONDS
+  "$@" &
+  command=$!
+  while sleep 1 && kill -0 "$command" 2> /dev/null; do
+    [ $(((SECONDS - began) % 10)) -ne 0 ] || printf '   … %d s\n' $((SECONDS - began))
+  done
+  wait "$command"
+}
+
 fail() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1

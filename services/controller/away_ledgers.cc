@@ -1,7 +1,9 @@
 #include "services/controller/away_ledgers.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/quantity.h"
@@ -14,13 +16,24 @@ namespace {
 // A ledger that did not answer is not asked for so long; the pause doubles with each failure.
 constexpr absl::Duration kMinAwayPause = absl::Milliseconds(250);
 constexpr absl::Duration kMaxAwayPause = absl::Seconds(30);
+// Of a batch that is not registered yet; it doubles, too.
+constexpr absl::Duration kMinUnregisteredPause = absl::Milliseconds(4);
+constexpr char kNotRegisteredYet[] = "muster.controller/not_registered_yet";
 constexpr size_t kMaxAway = 1000;
 
 }  // namespace
 
+absl::Status NotRegisteredYet(uint64_t batch) {
+  absl::Status status =
+      absl::UnavailableError(absl::StrCat("the report does not know batch ", batch, " yet"));
+  status.SetPayload(kNotRegisteredYet, absl::Cord());
+  return status;
+}
+
 absl::Status AwayLedgers::MayAsk(uint64_t batch) const {
   const auto away = away_.find(batch);
-  if (away == away_.end() || clock_->Monotonic() >= away->second.until) return absl::OkStatus();
+  if (away == away_.end() || away->second.there) return absl::OkStatus();
+  if (clock_->Monotonic() >= away->second.until) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(CheckGrace(batch, away->second));
   return absl::UnavailableError("its ledger does not answer");
 }
@@ -31,7 +44,11 @@ absl::Status AwayLedgers::NoteAway(uint64_t batch, const absl::Status& why) {
   if (!away_.contains(batch) && away_.size() >= kMaxAway) away_.erase(away_.begin());
   const auto [entry, is_new] = away_.try_emplace(batch);
   Away& away = entry->second;
-  away.pause = is_new ? kMinAwayPause : std::min(away.pause * 2, kMaxAwayPause);
+  const bool goes_away = is_new || std::exchange(away.there, false);
+  const bool is_new_batch = why.GetPayload(kNotRegisteredYet).has_value();
+  const absl::Duration first = is_new_batch ? kMinUnregisteredPause : kMinAwayPause;
+  away.pause = goes_away ? first : std::clamp(away.pause * 2, first, kMaxAwayPause);
+  away.usual = is_new_batch && away.pause < kMinAwayPause;
   away.until = now + away.pause;
   if (!ledger::IsUnknownToAll(why)) {
     away.unknown_since.reset();
@@ -42,11 +59,23 @@ absl::Status AwayLedgers::NoteAway(uint64_t batch, const absl::Status& why) {
   return why;
 }
 
+void AwayLedgers::NoteThere(uint64_t batch) {
+  const auto away = away_.find(batch);
+  if (away == away_.end()) return;
+  away->second.there = true;
+  away->second.unknown_since.reset();
+}
+
 absl::Status AwayLedgers::CheckGrace(uint64_t batch, const Away& away) const {
   if (!away.unknown_since.has_value()) return absl::OkStatus();
   if (clock_->Monotonic() - *away.unknown_since < unknown_grace_) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("no initiator has had the ledger of batch ", batch,
                                                  " for ", base::DurationToString(unknown_grace_)));
+}
+
+bool AwayLedgers::IsUsual(uint64_t batch) const {
+  const auto away = away_.find(batch);
+  return away != away_.end() && away->second.usual;
 }
 
 absl::Duration AwayLedgers::PauseOf(uint64_t batch) const {
@@ -55,14 +84,18 @@ absl::Duration AwayLedgers::PauseOf(uint64_t batch) const {
   return away->second.pause;
 }
 
-// A result that comes during the pause is put back for a whole one.
+// A result that comes during the pause is put back for a whole one. So when the ledger answers,
+// some may come again as much later, without a trigger: one look more than that finds them all.
 absl::Duration AwayLedgers::ShortestPause(absl::Duration lease) {
   const absl::Duration now = clock_->Monotonic();
   std::erase_if(away_, [&](const auto& entry) {
-    return now >= entry.second.until + entry.second.pause + lease;
+    const Away& away = entry.second;
+    return now >= away.until + away.pause + (away.there ? kMinAwayPause : lease);
   });
   absl::Duration shortest = absl::InfiniteDuration();
-  for (const auto& [batch, away] : away_) shortest = std::min(shortest, away.pause);
+  for (const auto& [batch, away] : away_) {
+    shortest = std::min(shortest, away.there ? kMinAwayPause : away.pause);
+  }
   return shortest;
 }
 

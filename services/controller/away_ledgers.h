@@ -12,6 +12,10 @@
 
 namespace muster::controller {
 
+// Unavailable: the initiator of the batch has put its items, and has not told the report of it yet.
+// It does both at a time, so that lasts some milliseconds.
+absl::Status NotRegisteredYet(uint64_t batch);
+
 // Not thread-safe.
 class AwayLedgers {
  public:
@@ -27,19 +31,26 @@ class AwayLedgers {
   // The ledger was asked and is away, by the transient error `why`. Answers as MayAsk, but `why`
   // for Unavailable.
   absl::Status NoteAway(uint64_t batch, const absl::Status& why);
-  void NoteThere(uint64_t batch) { away_.erase(batch); }
+  // The ledger has answered. Results that came while it was away may be put back still.
+  void NoteThere(uint64_t batch);
+
+  // Whether what was noted last is no more than the usual start of a batch.
+  bool IsUsual(uint64_t batch) const;
 
   // How long a result of a batch that is away waits before it comes again.
   absl::Duration PauseOf(uint64_t batch) const;
 
-  // The shortest pause of all batches; infinite: none is away. Forgets batches whose results have
-  // not come again even `lease` after all were due: another controller has counted them.
+  // When to look again for results that were put back; infinite: there are none. Forgets batches
+  // whose results have not come again even `lease` after all were due: another controller has
+  // counted them.
   absl::Duration ShortestPause(absl::Duration lease);
 
  private:
   struct Away {
     absl::Duration until;  // monotonic; when to ask again
     absl::Duration pause;  // before that
+    bool usual = false;    // NotRegisteredYet, and not for long
+    bool there = false;    // it has answered since; the batch is only kept for what was put back
     // Since when all known initiators have answered that they do not have the batch; unset: one did
     // not answer.
     std::optional<absl::Duration> unknown_since;

@@ -21,6 +21,8 @@ constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
 constexpr int kMaxHand =
     static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * item::kMaxTogether);
 static_assert(kMaxHand > 0);
+// As many as a ResultCounter remembers; others are asked for when their results come.
+constexpr size_t kMaxExpected = 64;
 // Of batches that were asked for and not again since.
 constexpr size_t kMaxObstacles = 1000;
 
@@ -88,6 +90,13 @@ absl::Status Controller::CheckCompletion(uint64_t batch) {
   wake_.NotifyAll();
   const auto obstacle = obstacles_.extract(batch);
   return obstacle.empty() ? absl::OkStatus() : obstacle.mapped();
+}
+
+void Controller::Expect(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  if (expected_.size() >= kMaxExpected) return;
+  expected_.insert(batch);
+  wake_.NotifyAll();
 }
 
 void Controller::Stop() {
@@ -172,15 +181,33 @@ absl::Status Controller::CheckAsked() {
   return absl::OkStatus();
 }
 
+void Controller::PrepareOneExpected() {
+  uint64_t batch = 0;
+  {
+    base::MutexLock lock(&mu_);
+    if (expected_.empty()) return;
+    batch = *expected_.begin();
+    expected_.erase(expected_.begin());
+  }
+  counters_.front()->Prepare(batch);
+}
+
 void Controller::AwaitWork() {
-  base::MutexLock lock(&mu_);
   absl::Duration patience = options_.safety_check_interval;
   for (const auto& counter : counters_) {
     patience = std::min(patience, counter->ComesAgainIn());
   }
   const absl::Duration deadline = deps_.clock->Monotonic() + patience;
-  while (!work_detected_ && asked_.empty() && !stop_.stop_requested()) {
-    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
+  for (;;) {
+    {
+      base::MutexLock lock(&mu_);
+      while (!work_detected_ && asked_.empty() && expected_.empty() && !stop_.stop_requested()) {
+        if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
+      }
+      if (work_detected_ || !asked_.empty() || stop_.stop_requested()) return;
+    }
+    // One at a time: its ledger may hang, and results come first.
+    PrepareOneExpected();
   }
 }
 

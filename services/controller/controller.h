@@ -26,6 +26,8 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
+#include "muster/telemetry/registry.h"
+#include "muster/telemetry/span.h"
 
 namespace muster::controller {
 
@@ -39,11 +41,12 @@ struct Dependencies {
   report::ReportStore* report = nullptr;
   blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;
+  telemetry::Registry* metrics = nullptr;  // null: nothing is measured
+  telemetry::SpanSink* spans = nullptr;    // null: batches are not traced
 };
 
 struct Options {
   std::vector<queue::QueueId> partitions;  // of the output queue, all owned by this controller
-  uint64_t epoch = 1;                      // of that ownership; fences every commit
   std::string instance = "controller";
   int max_commit_results = 512;  // results that share one transaction
   // How long the first received result waits for others to share its transaction. It does not wait
@@ -87,6 +90,11 @@ class Controller final {
   // the batch from its receipt when it was checked before; it is checked again all the same.
   absl::Status CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // The batch is registered, and its first results may be on their way: the controller asks its
+  // ledger meanwhile for what it holds them against. Returns at once; a batch that is expected
+  // while too many others are is not prepared for.
+  void Expect(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Finishes the current commit and stops. Safe to call twice and before Start.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -101,7 +109,9 @@ class Controller final {
   absl::StatusOr<bool> IsTimeToCount(absl::Duration since) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status CountAll() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status CheckAsked() ABSL_LOCKS_EXCLUDED(mu_);
-  // Sleeps until a trigger, a CheckCompletion or the safety check.
+  // Prepares for the batches that are expected.
+  void PrepareOneExpected() ABSL_LOCKS_EXCLUDED(mu_);
+  // Sleeps until a trigger, a CheckCompletion or the safety check; prepares meanwhile.
   void AwaitWork() ABSL_LOCKS_EXCLUDED(mu_);
   void Pause(absl::Duration pause) ABSL_LOCKS_EXCLUDED(mu_);
   bool HandIsEmpty() const;
@@ -117,7 +127,8 @@ class Controller final {
   base::CondVar wake_;
   bool work_detected_ ABSL_GUARDED_BY(mu_) = true;  // look once at the start
   std::set<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
-  // What their last check found, until somebody asks again.
+  std::set<uint64_t> expected_ ABSL_GUARDED_BY(mu_);
+  // What kept batches from their receipts at their last check; CheckCompletion takes it out.
   std::map<uint64_t, absl::Status> obstacles_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
   std::thread thread_;

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/partition/member_metrics.h"
+#include "muster/partition/options.h"
+#include "muster/rpc/status.h"
 #include "muster/v1/heartbeat.pb.h"
+#include "services/controller/count_metrics.h"
 
 namespace muster::controller {
 namespace {
@@ -14,28 +19,116 @@ namespace {
 // An initiator that does not answer within this time counts as away: the results of its batches
 // wait.
 constexpr absl::Duration kInitiatorTimeout = absl::Seconds(5);
+// How long Open waits for the ownership, so that a controller that is alone, or takes over, serves
+// at once. A stop waits as long.
+constexpr absl::Duration kStandbyPatience = absl::Seconds(1);
+// Between two such calls.
+constexpr absl::Duration kStandbyPause = absl::Milliseconds(10);
 
 }  // namespace
 
-// The host calls this again after a transient error, so each part that is already open stays.
-absl::Status ControllerRole::Open(const host::Stores& stores, const host::Fail&) {
-  if (report_ == nullptr) MUSTER_RETURN_IF_ERROR(OpenReport());
-  if (membership_ == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(
-        membership_, host::Membership::Join(v1::ROLE_CONTROLLER, host_.instance, stores, clock_));
-  }
-  if (records_ == nullptr) MakeRecords();
-  if (counting_ == nullptr) MakeCounting(stores);
-  return BeginKnownJobs();
+std::string ControllerRole::ReportUrl() const {
+  return options_.report_url.empty() ? backend::DataDirUrls(host_.data_dir).report
+                                     : options_.report_url;
 }
 
-absl::Status ControllerRole::OpenReport() {
+// The host calls this again after a transient error, so each part that is already open stays.
+absl::Status ControllerRole::Open(const host::Stores& stores, const host::Fail&) {
   MUSTER_RETURN_IF_ERROR(host_.CreateDataDir());
-  const std::string url = options_.report_url.empty() ? backend::DataDirUrls(host_.data_dir).report
-                                                      : options_.report_url;
-  MUSTER_ASSIGN_OR_RETURN(report_,
-                          backend::OpenReportStore(url, backend::Mode::kReadWrite, clock_));
+  partition::ShowMemberMetrics(stores.metrics);
+  if (host_.is_embedded()) {
+    if (Counting().ok()) return absl::OkStatus();
+    MUSTER_RETURN_IF_ERROR(JoinMesh(stores));
+    return BeginCounting(stores, std::nullopt);
+  }
+  if (ownership_ == nullptr) MUSTER_RETURN_IF_ERROR(CreateOwnership(stores));
+  const absl::Duration began = clock_->Monotonic();
+  const absl::Status counts = ownership_->AwaitCounting(kStandbyPatience);
+  // A standby waits here, so that it serves as soon as it counts, and not in the host.
+  const bool waited = clock_->Monotonic() - began >= kStandbyPatience;
+  return waited ? rpc::WithRetryAfter(counts, kStandbyPause) : counts;
+}
+
+absl::Status ControllerRole::JoinMesh(const host::Stores& stores) {
+  const auto complete = [this](absl::Duration, v1::Heartbeat* heartbeat) {
+    if (ownership_ == nullptr) return;
+    const std::optional<std::string> owner = ownership_->StandbyFor();
+    // One that does not know of another yet is about to count, and is to be known by then.
+    if (owner.has_value() && !owner->empty())
+      heartbeat->mutable_controller_standby()->set_owner(*owner);
+  };
+  if (membership_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(v1::ROLE_CONTROLLER, host_.instance,
+                                                                stores, clock_, complete));
+  }
+  if (records_ == nullptr) MakeRecords();
   return absl::OkStatus();
+}
+
+// Says first what is wrong with the report, before others hear of this controller.
+absl::Status ControllerRole::CreateOwnership(const host::Stores& stores) {
+  if (seat_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(seat_, ControllerSeat::Take(host_.data_dir, host_.instance));
+  }
+  std::vector<std::string> predecessors = seat_->predecessors();
+  // Of a report that was put back from a backup, the last owner is known from itself alone.
+  const bool knows = seat_->is_alone() && options_.report_url.empty();
+  const auto identity = backend::ReadReportIdentity(ReportUrl());
+  if (knows && identity.ok() && !identity->owner.empty() &&
+      predecessors.size() < partition::kMaxPredecessors) {
+    predecessors.push_back(identity->owner);
+  }
+  OwnedCounting counting;
+  counting.identity = [this] { return backend::ReadReportIdentity(ReportUrl()); };
+  counting.begin = [this, stores](const report::ReportOwner& owner) {
+    return BeginCounting(stores, owner);
+  };
+  counting.end = [this] { EndCounting(); };
+  MUSTER_ASSIGN_OR_RETURN(ownership_,
+                          ReportOwnership::Create({.account = host_.account,
+                                                   .instance = host_.instance,
+                                                   .lease = options_.ownership_lease,
+                                                   .replaced_report = options_.replaced_report,
+                                                   .predecessors = std::move(predecessors),
+                                                   .metrics = stores.metrics},
+                                                  stores.sync, std::move(counting), clock_));
+  absl::Status joined = JoinMesh(stores);
+  if (joined.ok()) joined = ownership_->Join();
+  if (!joined.ok()) ownership_.reset();
+  return joined;
+}
+
+absl::Status ControllerRole::BeginCounting(const host::Stores& stores,
+                                           const std::optional<report::ReportOwner>& owner) {
+  report_.Close();
+  absl::StatusOr<std::unique_ptr<report::ReportStore>> store =
+      owner.has_value() ? backend::OpenOwnedReport(ReportUrl(), *owner, clock_, stores.metrics)
+                        : backend::OpenReportStore(ReportUrl(), backend::Mode::kReadWrite, clock_,
+                                                   stores.metrics);
+  MUSTER_RETURN_IF_ERROR(store.status());
+  report_.Open(*std::move(store));
+  if (owner.has_value()) seat_->Keep();
+  const std::shared_ptr<ControllerSupervisor> counting = MakeCounting(stores);
+  MUSTER_RETURN_IF_ERROR(BeginKnownJobs(counting.get()));
+  base::MutexLock lock(&mu_);
+  counting_ = counting;
+  return absl::OkStatus();
+}
+
+void ControllerRole::EndCounting() {
+  std::shared_ptr<ControllerSupervisor> ended;
+  {
+    base::MutexLock lock(&mu_);
+    ended.swap(counting_);
+  }
+  if (ended != nullptr) ended->Stop();
+  report_.RefuseChanges();
+}
+
+absl::StatusOr<std::shared_ptr<ControllerSupervisor>> ControllerRole::Counting() const {
+  base::MutexLock lock(&mu_);
+  if (counting_ != nullptr) return counting_;
+  return absl::UnavailableError("this controller is standby: another one counts");
 }
 
 void ControllerRole::MakeRecords() {
@@ -52,7 +145,7 @@ void ControllerRole::MakeRecords() {
                                                                   kInitiatorTimeout);
 }
 
-void ControllerRole::MakeCounting(const host::Stores& stores) {
+std::shared_ptr<ControllerSupervisor> ControllerRole::MakeCounting(const host::Stores& stores) {
   Options options;
   options.instance = host_.instance;
   Events events;
@@ -63,16 +156,18 @@ void ControllerRole::MakeCounting(const host::Stores& stores) {
                       bus->Publish({instance, bus::BatchCountedEvent{progress.batch}}),
                       {{"batch", progress.batch}});
   };
-  counting_ = std::make_unique<ControllerSupervisor>(
+  const CountMetrics before_the_first_job(stores.metrics);  // so that a scrape shows their types
+  return std::make_shared<ControllerSupervisor>(
       host_.account, std::move(options), std::move(events),
-      Dependencies{stores.queues, stores.bus, records_.get(), report_.get(), stores.blobs, clock_});
+      Dependencies{stores.queues, stores.bus, records_.get(), &report_, stores.blobs, clock_,
+                   stores.metrics, stores.spans});
 }
 
-absl::Status ControllerRole::BeginKnownJobs() {
-  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_->Read());
+absl::Status ControllerRole::BeginKnownJobs(ControllerSupervisor* counting) {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_.Read());
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, reader->Jobs());
   for (const std::string& job : jobs) {
-    const absl::Status begun = counting_->Begin(job);
+    const absl::Status begun = counting->Begin(job);
     if (!base::MismatchOf(begun).has_value()) {
       MUSTER_RETURN_IF_ERROR(begun);
       continue;
@@ -87,21 +182,51 @@ absl::Status ControllerRole::BeginKnownJobs() {
 
 std::vector<rpc::ServedService> ControllerRole::services() {
   report_service_ = std::make_unique<ReportService>(
-      report_.get(), [this](uint64_t batch) { return counting_->CheckCompletion(batch); },
-      [this](const std::string& job) { return counting_->Begin(job); }, host_.data_dir);
+      &report_,
+      [this](uint64_t batch) -> absl::Status {
+        MUSTER_ASSIGN_OR_RETURN(const auto counting, Counting());
+        return counting->CheckCompletion(batch);
+      },
+      [this](const std::string& job, uint64_t batch) -> absl::Status {
+        MUSTER_ASSIGN_OR_RETURN(const auto counting, Counting());
+        return counting->Begin(job, batch);
+      },
+      host_.data_dir);
   return {{v1::ReportService::service_full_name(), report_service_.get()},
           {v1::MeshService::service_full_name(), &membership_->service()}};
 }
 
+// Gives the ownership up, so that a standby counts on.
 void ControllerRole::Drain(absl::Duration) {
   if (membership_ != nullptr) membership_->Leave();
-  if (counting_ != nullptr) counting_->Stop();
+  if (ownership_ != nullptr) ownership_->Stop();
+  EndCounting();
 }
 
+// The report, too: it records metrics, and the host's registry does not outlive the host.
 void ControllerRole::Close() {
-  counting_.reset();
+  if (ownership_ != nullptr) ownership_->Stop();
+  EndCounting();
+  membership_.reset();  // before the ownership, of which its heartbeats tell
+  ownership_.reset();
   records_.reset();
-  membership_.reset();
+  report_service_.reset();
+  report_.Close();
+  seat_.reset();
+}
+
+void AddControllerOptions(CLI::App* app, RoleOptions* options) {
+  app->add_option("--report", options->report_url,
+                  "The report's URL; without it, sqlite:report.db in the data directory")
+      ->envname(host::EnvironmentName("--report"));
+  host::AddDuration(app, "--ownership-lease", &options->ownership_lease, absl::Seconds(1),
+                    absl::Minutes(10),
+                    "A standby controller counts so long after the last sign of the one that does");
+  app->add_option("--replace-report", options->replaced_report,
+                  "The id of the report that this controller's takes the place of, if the mesh "
+                  "counts into that one")
+      ->envname(host::EnvironmentName("--replace-report"))
+      ->type_name("ID");
 }
 
 }  // namespace muster::controller

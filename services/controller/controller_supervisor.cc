@@ -43,6 +43,16 @@ absl::Status ControllerSupervisor::Begin(const std::string& job) {
   return absl::OkStatus();
 }
 
+absl::Status ControllerSupervisor::Begin(const std::string& job, uint64_t batch) {
+  MUSTER_RETURN_IF_ERROR(Begin(job));
+  base::MutexLock lock(&mu_);
+  const auto begun = jobs_.find(job);
+  if (begun != jobs_.end() && begun->second.controller != nullptr) {
+    begun->second.controller->Expect(batch);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Controller>> ControllerSupervisor::Start(const std::string& job) {
   Options options = options_;
   options.partitions = {item::OutputQueue(account_, job, 0)};

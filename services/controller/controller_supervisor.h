@@ -28,6 +28,8 @@ class ControllerSupervisor {
   // Counts the job's results from now on. Errors are the queue store's; call it again. While a
   // base::Mismatch keeps a controller that began earlier from starting, Begin answers that error.
   absl::Status Begin(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);
+  // The same, of a batch that is registered, whose results may come soon.
+  absl::Status Begin(const std::string& job, uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // As Controller::CheckCompletion, with the controller of the batch's job.
   absl::Status CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);

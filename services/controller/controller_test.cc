@@ -1,5 +1,7 @@
 #include "services/controller/controller.h"
 
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
@@ -24,6 +26,88 @@ TEST_F(ControllerTest, CountsResultsAndCompletesTheBatch) {
   EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kComplete);
   EXPECT_EQ(Stats().stored(), 0);
   EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
+}
+
+TEST_F(ControllerTest, AsksTheLedgerOfABatchThatItExpectsBeforeItsResultsCome) {
+  OpenBatch(2);
+  Start();
+  controller_->Expect(kBatch);
+  while (records_->views() == 0) std::this_thread::yield();
+  Put({Result(0), Result(1)});
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_EQ(records_->views(), 1) << "and not again";
+  EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kComplete);
+}
+
+TEST_F(ControllerTest, CountsABatchThatItCouldNotPrepareFor) {
+  OpenBatch(1);
+  records_->Fail(kBatch, absl::UnavailableError("it cannot be read now"));
+  Start();
+  controller_->Expect(kBatch);
+  controller_->Expect(kBatch + 1);  // never registered
+  records_->Fail(kBatch, absl::OkStatus());
+  Put({Result(0)});
+  host_->AwaitCompletions(1);
+}
+
+TEST_F(ControllerTest, TellsThoseWhoWaitWhatBecameOfABatchThatItCountsAtOnce) {
+  OpenBatch(2);
+  records_->WantOutcomes();
+  PutQuietly({Result(1), Result(0)});
+  Start();
+  host_->AwaitCompletions(1);
+  const std::optional<ledger::BatchOutcome> told = records_->Told(kBatch);
+  ASSERT_TRUE(told.has_value());
+  ASSERT_EQ(told->rejections.size(), 2u);
+  EXPECT_EQ(told->rejections[0].line, 1);  // in the order of the input
+  EXPECT_EQ(told->rejections[1].line, 2);
+  EXPECT_EQ(told->rejections[1].reason, "no price");
+  EXPECT_TRUE(told->records.empty());
+}
+
+TEST_F(ControllerTest, TellsNothingWhereNoCallerWaits) {
+  OpenBatch(1);
+  PutQuietly({Result(0)});
+  Start();
+  host_->AwaitCompletions(1);
+  EXPECT_FALSE(records_->Told(kBatch).has_value());
+}
+
+// Those who wait read the report, which has it.
+TEST_F(ControllerTest, TellsNothingOfABatchThatOneTransactionDidNotCountAsAWhole) {
+  OpenBatch(2);
+  records_->WantOutcomes();
+  Start();
+  Put({Result(0)});
+  host_->AwaitItems(1);
+  Put({Result(1)});
+  host_->AwaitCompletions(1);
+  EXPECT_FALSE(records_->Told(kBatch).has_value());
+}
+
+TEST_F(ControllerTest, TellsNothingOfABatchWithDeadLetters) {
+  OpenBatch(2);
+  records_->WantOutcomes();
+  PutQuietly({Result(0), DeadLetter(1, "handler died")});
+  Start();
+  host_->AwaitCompletions(1);
+  EXPECT_FALSE(records_->Told(kBatch).has_value());
+}
+
+TEST_F(ControllerTest, TellsNothingOfResultsThatWereCountedBefore) {
+  OpenBatch(2);
+  records_->WantOutcomes();
+  PutQuietly({Result(0), Result(1)});
+  report_->FailNext({.commits_first = true, .status = absl::InternalError("killed")});
+  Start();
+  EXPECT_EQ(host_->AwaitError().code(), absl::StatusCode::kInternal);
+  Stop();
+  host_ = std::make_unique<Host>();
+  clock_.Advance(Options().visibility);
+  Start();
+  host_->AwaitCompletions(1);
+  EXPECT_FALSE(records_->Told(kBatch).has_value());
 }
 
 TEST_F(ControllerTest, FindsResultsThatWaitedForIt) {
@@ -393,8 +477,8 @@ TEST_F(ControllerTest, CountsResultsSoonAfterTheLedgerOfTheirBatchIsBack) {
   EXPECT_EQ(GetProgress().duplicates, 0);
 }
 
-// No controller was there while the initiator put the items, so it could not register the batch;
-// and nobody works on a cancelled batch any more.
+// No controller was there while the initiator put the items, so it could not register the batch. No
+// processor works on a cancelled batch any more.
 TEST_F(ControllerTest, CountsResultsOfABatchThatWasCancelledBeforeTheReportKnewIt) {
   constexpr char kShop[] = R"(
 name: shop

@@ -12,9 +12,7 @@ int main(int argc, char** argv) {
   program.about =
       "muster-controller: counts the results of every job exactly once, into one report.";
   program.add_options = [&options](CLI::App* app) {
-    app->add_option("--report", options.report_url,
-                    "The report's URL; without it, sqlite:report.db in the data directory")
-        ->envname(host::EnvironmentName("--report"));
+    controller::AddControllerOptions(app, &options);
     app->add_option("--initiator", options.initiators,
                     "HOST:PORT of an initiator whose heartbeats are not heard here; may be given "
                     "more than once")

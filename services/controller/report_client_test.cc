@@ -142,6 +142,57 @@ TEST_P(ReportClientTest, HandsOutTheReceiptThatWasIssued) {
   EXPECT_EQ(report_client_->GetProgress(kBatch)->receipt_revision, 1);
 }
 
+TEST_P(ReportClientTest, ClaimsRejectionsForARetryAndTellsWhichBatchHasThem) {
+  Register();
+  report::CountedItem item = Item(0, "ann");
+  item.transactions = 3;
+  item.rejected = 2;
+  item.rejections = {{7, "no price"}, {9, "no price"}};
+  Count({item});
+  report::BatchFacts facts;
+  facts.batch = kBatch;
+  facts.job = "shop";
+  facts.job_revision = "r1";
+  facts.handler_version = "v1";
+  facts.items = 1;
+  facts.transactions = 3;
+  ASSERT_TRUE(report_->Complete(facts).ok());
+  const auto line = report_client_->ClaimRejections(kBatch, {9}, 1);
+  ASSERT_TRUE(line.ok()) << line.status();
+  ASSERT_EQ(line->claims.size(), 1);
+  const int64_t retry = line->claims[0].retry;
+  EXPECT_EQ(line->claims[0], (report::RetryClaim{retry, 1, 0}));
+  EXPECT_FALSE(line->more);
+  const auto claimed = report_client_->ClaimedRejections(kBatch, retry, {}, 10);
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_EQ(claimed->size(), 1);
+  EXPECT_EQ(claimed->front().line, 9);
+  EXPECT_THAT(*report_client_->ClaimedRejections(kBatch, retry, claimed->front(), 10), IsEmpty());
+  EXPECT_EQ(*report_client_->RecordRetry(kBatch, retry, {{0, 9, 2}}, 0), 1);
+  EXPECT_EQ(*report_client_->RecordRetry(kBatch, retry, {}, kBatch + 1), 1);
+  EXPECT_THAT(report_client_->GetProgress(kBatch)->retried_in, ElementsAre(kBatch + 1));
+  ASSERT_TRUE(report_->RegisterBatch(Shop(kBatch + 1)).ok());
+  EXPECT_EQ(report_client_->GetProgress(kBatch + 1)->retry_of, kBatch);
+  const auto rest = report_client_->ClaimRejections(kBatch, {}, 10);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(rest->claims.at(0).transactions, 1);
+}
+
+TEST_P(ReportClientTest, BoundsHowMuchOneCallRetries) {
+  Register();
+  const std::vector<int64_t> many(1001, 1);
+  const auto is_refused = [](const absl::Status& status) {
+    return absl::IsInvalidArgument(status);
+  };
+  EXPECT_TRUE(is_refused(report_client_->ClaimRejections(kBatch, many, 1).status()));
+  for (const int64_t max : {0, 50'001}) {
+    EXPECT_TRUE(is_refused(report_client_->ClaimRejections(kBatch, {}, max).status())) << max;
+  }
+  EXPECT_TRUE(is_refused(report_client_->ClaimedRejections(kBatch, 1, {}, 4097).status()));
+  const std::vector<report::RetriedTransaction> placed(4097);
+  EXPECT_TRUE(is_refused(report_client_->RecordRetry(kBatch, 1, placed, 0).status()));
+}
+
 TEST_P(ReportClientTest, HasTheReportDecideHowABatchEnds) {
   Register();
   const report::Cancellation cancellation{clock_.Now(), "sent twice"};

@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/output_proto.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/report/output_page.h"
 #include "muster/report/report_proto.h"
+#include "muster/rpc/paging.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 
@@ -25,7 +29,8 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
   if (request.batch() == 0) return rpc::BadField("batch", "must not be 0");
   if (schema.job().empty()) return rpc::BadField("schema.job", "must not be empty");
   if (schema.revision().empty()) return rpc::BadField("schema.revision", "must not be empty");
-  report::BatchShape shape{request.batch(), schema.job(), schema.revision(), {}, request.owner()};
+  report::BatchShape shape{
+      request.batch(), schema.job(), schema.revision(), {}, request.owner(), {}};
   absl::Status wrong = report::ValidateBatchShape(shape);
   if (!wrong.ok()) return rpc::BadField("batch", wrong.message());
   for (int i = 0; i < schema.groups_size(); ++i) {
@@ -36,6 +41,15 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
       wrong = report::ValidateBatchShape(shape);
     }
     if (!wrong.ok()) return rpc::BadField(absl::StrCat("schema.groups[", i, "]"), wrong.message());
+  }
+  for (int i = 0; i < schema.outputs_size(); ++i) {
+    absl::StatusOr<base::OutputColumn> column = base::FromProto(schema.outputs(i));
+    wrong = column.status();
+    if (wrong.ok()) {
+      shape.outputs.push_back(*std::move(column));
+      wrong = report::ValidateBatchShape(shape);
+    }
+    if (!wrong.ok()) return rpc::BadField(absl::StrCat("schema.outputs[", i, "]"), wrong.message());
   }
   return shape;
 }
@@ -52,8 +66,7 @@ absl::StatusOr<size_t> MaxItems(int max) {
 
 ReportService::ReportService(report::ReportStore* report,
                              std::function<absl::Status(uint64_t batch)> check_completion,
-                             std::function<absl::Status(const std::string& job)> begin_counting,
-                             std::string spool_folder)
+                             BeginCounting begin_counting, std::string spool_folder)
     : report_(report),
       report_client_(report, std::move(check_completion)),
       begin_counting_(std::move(begin_counting)),
@@ -100,6 +113,56 @@ grpc::Status ReportService::ListRejections(grpc::ServerContext* context,
     }
     MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
     return FillRejections(*reader, *request, response);
+  });
+}
+
+grpc::Status ReportService::ListDeadLetters(grpc::ServerContext* context,
+                                            const v1::ListDeadLettersRequest* request,
+                                            v1::ListDeadLettersResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    if (request->max() < 1 || request->max() > kMaxRejections) {
+      return rpc::BadField(
+          "max", absl::StrCat("is ", request->max(), ", must be within 1 to ", kMaxRejections));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<report::ItemRow> items,
+                            reader->DeadLetters(request->batch(), request->from(),
+                                                static_cast<size_t>(request->max())));
+    rpc::AnswerRoom room;
+    for (const report::ItemRow& item : items) {
+      v1::DeadLetter dead;
+      dead.set_item(item.index);
+      dead.set_transactions(item.transactions);
+      dead.set_attempts(item.attempts);
+      dead.set_cause(item.cause);
+      if (!room.Take(dead)) break;
+      *response->add_items() = std::move(dead);
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::GetOutput(grpc::ServerContext* context,
+                                      const v1::GetOutputRequest* request,
+                                      v1::GetOutputResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
+    absl::StatusOr<report::OutputPage> page =
+        report::ReadOutputPage(*reader, request->batch(), request->page_token());
+    if (absl::IsInvalidArgument(page.status())) {
+      return rpc::BadField("page_token", page.status().message());
+    }
+    MUSTER_RETURN_IF_ERROR(page.status());
+    for (const base::OutputColumn& column : page->columns) {
+      *response->add_columns() = base::ToProto(column);
+    }
+    for (base::OutputRecord& record : page->records) {
+      v1::OutputRecord* const added = response->add_records();
+      added->set_line(record.line);
+      for (std::string& field : record.fields) added->add_fields(std::move(field));
+    }
+    response->set_next_page_token(std::move(page->next_page_token));
+    return absl::OkStatus();
   });
 }
 
@@ -190,7 +253,7 @@ grpc::Status ReportService::RegisterBatch(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const report::BatchShape shape, ShapeIn(*request));
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, report_client_.RegisterBatch(shape));
-    if (begin_counting_) MUSTER_RETURN_IF_ERROR(begin_counting_(shape.job));
+    if (begin_counting_) MUSTER_RETURN_IF_ERROR(begin_counting_(shape.job, shape.batch));
     *response->mutable_progress() = report::ToProto(progress);
     return absl::OkStatus();
   });
@@ -213,6 +276,59 @@ grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
     }
     return report_client_.ReopenDeadLettered(
         request->batch(), absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size())));
+  });
+}
+
+grpc::Status ReportService::ClaimRejections(grpc::ServerContext* context,
+                                            const v1::ClaimRejectionsRequest* request,
+                                            v1::ClaimRejectionsResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(
+        const report::RetryClaims claimed,
+        report_client_.ClaimRejections(
+            request->batch(), {request->lines().begin(), request->lines().end()}, request->max()));
+    MUSTER_FAILPOINT("controller.after_rejections_claimed");
+    for (const report::RetryClaim& claim : claimed.claims) {
+      *response->add_claims() = report::ToProto(claim);
+    }
+    response->set_more(claimed.more);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::ListClaimedRejections(grpc::ServerContext* context,
+                                                  const v1::ListClaimedRejectionsRequest* request,
+                                                  v1::ListClaimedRejectionsResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const size_t max, MaxItems(request->max()));
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::vector<report::RejectionPosition> positions,
+        report_client_.ClaimedRejections(request->batch(), request->retry(),
+                                         {request->after().item(), request->after().line()}, max));
+    for (const report::RejectionPosition& position : positions) {
+      v1::RejectionPosition* const added = response->add_rejections();
+      added->set_item(position.item);
+      added->set_line(position.line);
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status ReportService::RecordRetry(grpc::ServerContext* context,
+                                        const v1::RecordRetryRequest* request,
+                                        v1::RecordRetryResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    std::vector<report::RetriedTransaction> transactions;
+    transactions.reserve(static_cast<size_t>(request->transactions_size()));
+    for (const v1::RetriedTransaction& one : request->transactions()) {
+      transactions.push_back({one.item(), one.line(), one.retried_line()});
+    }
+    MUSTER_ASSIGN_OR_RETURN(const int64_t left,
+                            report_client_.RecordRetry(request->batch(), request->retry(),
+                                                       transactions, request->retried_in()));
+    MUSTER_FAILPOINT("controller.after_retry_recorded");
+    response->set_transactions(left);
+    return absl::OkStatus();
   });
 }
 
@@ -313,7 +429,11 @@ absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectio
       *response->add_rejections() = std::move(rejected);
     }
   };
-  return reader.ForEachRejection(request.batch(), request.offset(), request.max(), add);
+  if (!request.has_after()) {
+    return reader.ForEachRejection(request.batch(), request.offset(), request.max(), add);
+  }
+  return reader.ForEachRejectionAfter(
+      request.batch(), {request.after().item(), request.after().line()}, request.max(), add);
 }
 
 }  // namespace muster::controller

@@ -52,20 +52,27 @@ absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectio
 // Thread-safe.
 class ReportService final : public v1::ReportService::Service {
  public:
+  // Starts to count the job's results, if they are not counted yet; `batch` is registered.
+  using BeginCounting = std::function<absl::Status(const std::string& job, uint64_t batch)>;
+
   // `report` is not owned and outlives the service. The service calls the functions on the threads
-  // of its RPCs. `check_completion` is as LocalReportClient has it. `begin_counting`, which may be
-  // empty, starts to count the job's results; each RegisterBatch calls it. A long report waits for
-  // its reader in `spool_folder`, as ReportSpool has it.
+  // of its RPCs. `check_completion` is as LocalReportClient has it. Each RegisterBatch calls
+  // `begin_counting`, which may be empty. A long report waits for its reader in `spool_folder`, as
+  // ReportSpool has it.
   explicit ReportService(report::ReportStore* report,
                          std::function<absl::Status(uint64_t batch)> check_completion = {},
-                         std::function<absl::Status(const std::string& job)> begin_counting = {},
-                         std::string spool_folder = "");
+                         BeginCounting begin_counting = {}, std::string spool_folder = "");
 
   grpc::Status GetReport(grpc::ServerContext* context, const v1::GetReportRequest* request,
                          grpc::ServerWriter<v1::GetReportResponse>* writer) override;
   grpc::Status ListRejections(grpc::ServerContext* context,
                               const v1::ListRejectionsRequest* request,
                               v1::ListRejectionsResponse* response) override;
+  grpc::Status ListDeadLetters(grpc::ServerContext* context,
+                               const v1::ListDeadLettersRequest* request,
+                               v1::ListDeadLettersResponse* response) override;
+  grpc::Status GetOutput(grpc::ServerContext* context, const v1::GetOutputRequest* request,
+                         v1::GetOutputResponse* response) override;
   grpc::Status GetHighestBatch(grpc::ServerContext* context,
                                const v1::GetHighestBatchRequest* request,
                                v1::GetHighestBatchResponse* response) override;
@@ -95,6 +102,14 @@ class ReportService final : public v1::ReportService::Service {
   grpc::Status RecordCancellation(grpc::ServerContext* context,
                                   const v1::RecordCancellationRequest* request,
                                   v1::RecordCancellationResponse* response) override;
+  grpc::Status ClaimRejections(grpc::ServerContext* context,
+                               const v1::ClaimRejectionsRequest* request,
+                               v1::ClaimRejectionsResponse* response) override;
+  grpc::Status ListClaimedRejections(grpc::ServerContext* context,
+                                     const v1::ListClaimedRejectionsRequest* request,
+                                     v1::ListClaimedRejectionsResponse* response) override;
+  grpc::Status RecordRetry(grpc::ServerContext* context, const v1::RecordRetryRequest* request,
+                           v1::RecordRetryResponse* response) override;
   grpc::Status ForgetBatch(grpc::ServerContext* context, const v1::ForgetBatchRequest* request,
                            v1::ForgetBatchResponse* response) override;
 
@@ -104,7 +119,7 @@ class ReportService final : public v1::ReportService::Service {
 
   report::ReportStore* const report_;  // not owned
   report::LocalReportClient report_client_;
-  const std::function<absl::Status(const std::string& job)> begin_counting_;
+  const BeginCounting begin_counting_;
   const std::string spool_folder_;
   rpc::StreamLimiter readers_{"reports", kReportLimits, base::RealClock()};
 };

@@ -8,8 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "muster/report/remote/remote_report_client.h"
+#include "muster/report/sqlite/connection.h"
 #include "muster/rpc/server.h"
 #include "tests/fakes/controller/report_service_fixture.h"
 
@@ -68,32 +70,67 @@ TEST_F(ReportServiceTest, CutsALongReportIntoPages) {
   EXPECT_THAT(*Read({kBatch, "by_customer"}), ElementsAreArray(expected));
 }
 
-// The log of the report's database is cut only while no reader is in the midst of it.
-TEST_F(ReportServiceTest, KeepsNoLogForAReaderThatStopsReading) {
-  Register();
-  for (uint64_t i = 0; i < 12'000; i += 3000) {
+// A reader of a report that is far larger than what its connection takes in, which has stopped
+// reading after the first message.
+class StalledReaderTest : public ReportServiceTest {
+ protected:
+  static constexpr uint64_t kRows = 4000;
+
+  StalledReaderTest() {
+    Register();
     std::vector<report::CountedItem> items;
-    for (uint64_t j = i; j < i + 3000; ++j) {
-      items.push_back(Item(j, absl::StrCat(j, std::string(1000, 'x'))));
+    for (uint64_t i = 0; i < kRows; ++i) {
+      items.push_back(Item(i, absl::StrCat(i, std::string(1000, 'x'))));
     }
     Count(std::move(items));
+    // A window that does not grow: the server cannot send more than this without the reader.
+    grpc::ChannelArguments small;
+    small.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    small.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+    slow_stub_ = v1::ReportService::NewStub(grpc::CreateCustomChannel(
+        server_->addresses().front(), grpc::InsecureChannelCredentials(), small));
+    v1::GetReportRequest request;
+    request.set_batch(kBatch);
+    stream_ = slow_stub_->GetReport(&context_, request);
+    EXPECT_TRUE(stream_->Read(&response_));
+    EXPECT_TRUE(response_.has_schema());
   }
-  v1::GetReportRequest request;
-  request.set_batch(kBatch);
-  rpc::CallContext context(kLong);
-  const auto stream = stub_->GetReport(&context, request);
-  v1::GetReportResponse response;
-  ASSERT_TRUE(stream->Read(&response));
-  const auto log_bytes = [this] { return std::filesystem::file_size(path() + "-wal"); };
-  const uintmax_t before = log_bytes();
-  for (uint64_t batch = kBatch + 1; batch < kBatch + 300; ++batch) {
+
+  // The status with which the stream ends; counts the rows that come until then.
+  absl::Status ReadOn(uint64_t* rows) {
+    while (stream_->Read(&response_)) *rows += response_.rows().rows_size();
+    return rpc::FromGrpc(stream_->Finish());
+  }
+
+  rpc::CallContext context_{kLong};
+  std::unique_ptr<v1::ReportService::Stub> slow_stub_;
+  std::unique_ptr<grpc::ClientReader<v1::GetReportResponse>> stream_;
+  v1::GetReportResponse response_;
+};
+
+// A reader in the midst of the report's database would keep its log from being cut, and commits
+// would make it longer until the disk is full.
+TEST_F(StalledReaderTest, KeepsNoLogAndGetsTheReportOfTheMomentAtWhichItAsked) {
+  for (uint64_t batch = kBatch + 1; batch < kBatch + 20; ++batch) {
     ASSERT_TRUE(report_->RegisterBatch(Shop(batch)).ok());
   }
-  EXPECT_EQ(log_bytes(), before) << "its pages are used again";
-  size_t rows = 0;
-  while (stream->Read(&response)) rows += response.rows().rows_size();
-  EXPECT_TRUE(stream->Finish().ok());
-  EXPECT_EQ(rows, 12'000) << "all of the moment at which the report was asked for";
+  Count({Item(kRows, "late")});
+  const std::string log = path() + "-wal";
+  ASSERT_GT(std::filesystem::file_size(log), 0u);
+  const auto other = report::sqlite::Connection::Open(path(), report::sqlite::OpenMode::kWrite);
+  ASSERT_TRUE(other.ok()) << other.status();
+  ASSERT_TRUE((*other)->Execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
+  EXPECT_EQ(std::filesystem::file_size(log), 0u) << "a reader is in the midst of it";
+  uint64_t rows = 0;
+  EXPECT_EQ(ReadOn(&rows), absl::OkStatus());
+  EXPECT_EQ(rows, kRows);
+}
+
+TEST_F(StalledReaderTest, HoldsUpNoDrain) {
+  server_->Drain(absl::Milliseconds(10));
+  uint64_t rows = 0;
+  EXPECT_FALSE(ReadOn(&rows).ok());
+  EXPECT_LT(rows, kRows) << "the service had sent all, and waited for no reader";
 }
 
 TEST_F(ReportServiceTest, StopsWritingToAReaderThatHasLeft) {
@@ -140,6 +177,25 @@ TEST_F(ReportServiceTest, ListsWhatWasRejected) {
   request.set_offset(1);
   EXPECT_EQ(ListRejections(request)->rejections(0).line(), 32);
   request.set_offset(2);
+  EXPECT_THAT(ListRejections(request)->rejections(), IsEmpty());
+}
+
+TEST_F(ReportServiceTest, GoesOnBehindARejection) {
+  Register();
+  report::CountedItem item = Item(3, "ann");
+  item.transactions = 3;
+  item.rejected = 2;
+  item.rejections = {{31, "no quantity"}, {32, "no price"}};
+  Count({item});
+  v1::ListRejectionsRequest request;
+  request.set_batch(kBatch);
+  request.set_max(1000);
+  request.mutable_after()->set_item(3);
+  EXPECT_THAT(ListRejections(request)->rejections(), SizeIs(2));
+  request.mutable_after()->set_line(31);
+  ASSERT_THAT(ListRejections(request)->rejections(), SizeIs(1));
+  EXPECT_EQ(ListRejections(request)->rejections(0).line(), 32);
+  request.mutable_after()->set_line(32);
   EXPECT_THAT(ListRejections(request)->rejections(), IsEmpty());
 }
 
@@ -191,6 +247,117 @@ TEST_F(ReportServiceTest, NamesTheNumberThatIsOutOfBounds) {
   EXPECT_THAT(Fields(report_client.UncountedItems(kBatch, 1, 0, 0).status()), ElementsAre("max"));
   EXPECT_THAT(Fields(report_client.ReopenDeadLettered(kBatch, std::vector<uint64_t>(4097))),
               ElementsAre("indexes"));
+}
+
+class OutputServiceTest : public ReportServiceTest {
+ protected:
+  void RegisterWithOutputs() {
+    report::BatchShape shape = Shop();
+    shape.outputs = {{"note", base::OutputColumn::Type::kText, 0},
+                     {"total", base::OutputColumn::Type::kDecimal, 2}};
+    const absl::Status registered = report_->RegisterBatch(shape).status();
+    ASSERT_TRUE(registered.ok()) << registered;
+  }
+  // An item with `records` records of `bytes` in its line.
+  static report::CountedItem Giving(uint64_t index, size_t records, size_t bytes) {
+    report::CountedItem item = Item(index, "ann");
+    item.outputs.emplace();
+    for (size_t i = 0; i < records; ++i) {
+      item.outputs->push_back({static_cast<int64_t>(index + 1),
+                               {absl::StrCat(index, ".", i, std::string(bytes, 'x')), "1.50"}});
+    }
+    return item;
+  }
+  void CompleteItems(uint64_t items) {
+    report::BatchFacts facts;
+    facts.batch = kBatch;
+    facts.job = "shop";
+    facts.job_revision = "r1";
+    facts.items = facts.transactions = items;
+    facts.created = absl::FromUnixSeconds(1);
+    const auto receipt = report_->Complete(facts);
+    ASSERT_TRUE(receipt.ok()) << receipt.status();
+  }
+  absl::StatusOr<v1::GetOutputResponse> GetOutput(const std::string& page_token) {
+    v1::GetOutputRequest request;
+    request.set_batch(kBatch);
+    request.set_page_token(page_token);
+    rpc::CallContext context(kLong);
+    v1::GetOutputResponse response;
+    const absl::Status listed = rpc::FromGrpc(stub_->GetOutput(&context, request, &response));
+    if (!listed.ok()) return listed;
+    return response;
+  }
+};
+
+TEST_F(OutputServiceTest, ListsTheRecordsOfACompleteBatchPageByPage) {
+  RegisterWithOutputs();
+  Count({Giving(1, 30, 60000), Giving(0, 2, 10), Giving(2, 0, 0), Giving(3, 1, 10)});
+  CompleteItems(4);
+  std::vector<std::string> notes;
+  std::string token;
+  int pages = 0;
+  do {
+    const auto page = GetOutput(token);
+    ASSERT_TRUE(page.ok()) << page.status();
+    EXPECT_LT(page->ByteSizeLong(), size_t{3} << 20);
+    ASSERT_THAT(page->columns(), SizeIs(2));
+    EXPECT_EQ(page->columns(1).name(), "total");
+    EXPECT_EQ(page->columns(1).scale(), 2);
+    for (const v1::OutputRecord& record : page->records()) {
+      notes.push_back(record.fields(0).substr(0, record.fields(0).find('x')));
+    }
+    token = page->next_page_token();
+    ++pages;
+  } while (!token.empty());
+  std::vector<std::string> expected = {"0.0", "0.1"};
+  for (int i = 0; i < 30; ++i) expected.push_back(absl::StrCat("1.", i));
+  expected.push_back("3.0");
+  EXPECT_THAT(notes, ElementsAreArray(expected));
+  EXPECT_GE(pages, 2);
+}
+
+TEST_F(OutputServiceTest, AnswersOnePageWithoutRecordsWhereThereAreNone) {
+  RegisterWithOutputs();
+  Count({Giving(0, 0, 0)});
+  CompleteItems(1);
+  const auto page = GetOutput("");
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(page->columns(), SizeIs(2));
+  EXPECT_THAT(page->records(), IsEmpty());
+  EXPECT_EQ(page->next_page_token(), "");
+}
+
+TEST_F(OutputServiceTest, SaysWhatABatchWithoutAWholeOutputLacks) {
+  EXPECT_TRUE(absl::IsNotFound(GetOutput("").status()));
+  RegisterWithOutputs();
+  Count({Giving(0, 1, 1)});
+  EXPECT_TRUE(absl::IsFailedPrecondition(GetOutput("").status())) << GetOutput("").status();
+  CompleteItems(1);
+  EXPECT_TRUE(GetOutput("").ok());
+  EXPECT_THAT(Fields(GetOutput("1.2").status()), ElementsAre("page_token"));
+  EXPECT_THAT(Fields(GetOutput("1.2.x").status()), ElementsAre("page_token"));
+  EXPECT_TRUE(absl::IsAborted(GetOutput("2.0.0").status()));
+}
+
+TEST_F(OutputServiceTest, SaysThatTheJobOfABatchHasNoOutputs) {
+  Register();
+  Count({Item(0, "ann")});
+  CompleteItems(1);
+  EXPECT_TRUE(absl::IsNotFound(GetOutput("").status()));
+}
+
+TEST_F(OutputServiceTest, GivesNoOutputOfABatchThatARedriveHasOpened) {
+  RegisterWithOutputs();
+  Count({Giving(0, 1, 1), Dead(1)});
+  CompleteItems(2);
+  ASSERT_TRUE(GetOutput("").ok());
+  ASSERT_TRUE(report_->ReopenDeadLettered(kBatch, {1}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(GetOutput("").status()));
+  Count({Giving(1, 1, 1)});
+  CompleteItems(2);
+  EXPECT_THAT(GetOutput("")->records(), SizeIs(2));
+  EXPECT_TRUE(absl::IsAborted(GetOutput("1.1.0").status()));
 }
 
 }  // namespace

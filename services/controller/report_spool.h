@@ -1,8 +1,8 @@
 // ReportSpool: keeps the pages of a report between the report's database and a slow reader.
 //
-// A read transaction of SQLite keeps the log from being cut, and whoever reads over the network may
-// stop for hours. So a report is read as fast as the disk allows, in one transaction, and sent when
-// that has ended: all of its rows are still of one moment.
+// A read transaction of SQLite keeps the log from being cut, and a client that reads over the
+// network may pause for hours. So a report is read as fast as the disk allows, in one transaction,
+// and sent when the transaction has ended: all of its rows are still of one moment.
 #pragma once
 
 #include <cstddef>

@@ -21,6 +21,9 @@ namespace {
 // Between two log lines about results that this controller cannot read.
 constexpr absl::Duration kTellPause = absl::Minutes(1);
 
+// Of an outcome, which is a part of one message; those who wait for a larger one read the report.
+constexpr size_t kMaxOutcomeBytes = size_t{1} << 20;
+
 report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& traits) {
   report::BatchFacts facts;
   facts.batch = batch.number;
@@ -36,8 +39,9 @@ report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& trai
   return facts;
 }
 
-// Whatever is wrong with one batch, the others go on: its results come again after a pause, as if
-// its ledger were away, until somebody has mended it. A transient error stays as it is.
+// Keeps a fault of one batch from stopping the others: after Unavailable the batch's results come
+// again after a pause, as if its ledger were away, until the fault is mended. A transient error
+// stays as it is.
 absl::Status SetApart(uint64_t batch, const absl::Status& why) {
   if (why.ok() || base::IsTransient(why) || absl::IsCancelled(why)) return why;
   return absl::UnavailableError(
@@ -51,6 +55,18 @@ absl::Status CheckOwner(const ledger::Batch& batch, const report::Progress& coun
   }
   return absl::UnavailableError(
       absl::StrCat("the ledger of batch ", batch.number, " that answers is not its owner's"));
+}
+
+telemetry::Exemplar ExemplarOf(const std::optional<base::TraceContext>& trace) {
+  if (!trace.has_value() || !trace->sampled()) return {};
+  return {trace->trace_high, trace->trace_low, trace->parent};
+}
+
+size_t OutputBytesOf(const report::CountedItem& item) {
+  size_t bytes = 0;
+  if (!item.outputs.has_value()) return bytes;
+  for (const base::OutputRecord& record : *item.outputs) bytes += base::OutputBytes(record.fields);
+  return bytes;
 }
 
 bool HasAll(const report::Progress& progress, const ledger::Batch& batch) {
@@ -68,11 +84,14 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
       stop_(std::move(stop)),
       retry_({}, dependencies.clock),
       ledger_cache_(dependencies.ledger, dependencies.report),
+      metrics_(dependencies.metrics),
+      spans_(dependencies.spans, dependencies.clock, partition_),
       away_(options.unknown_batch_grace, dependencies.clock) {}
 
 absl::StatusOr<int> ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
   int received = 0;
+  const absl::Time began = spans_.Now();
   while (!full() && put_back_.size() < static_cast<size_t>(options_.max_commit_results)) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<queue::Message> messages, Retrying([&] {
                               return deps_.queues->Receive(partition_, {page, options_.visibility});
@@ -81,6 +100,7 @@ absl::StatusOr<int> ResultCounter::Receive() {
     received += static_cast<int>(messages.size());
     if (static_cast<int>(messages.size()) < page) break;
   }
+  spans_.RecordReceive(began);
   PutBack();
   return received;
 }
@@ -118,7 +138,10 @@ void ResultCounter::Keep(DecodedResults results, queue::Message message) {
       continue;
     }
     ++items_of_batch_[result->item.batch];
+    spans_.NoteResult(result->item.batch, result->trace);
+    output_bytes_ += OutputBytesOf(result->item);
     items_.push_back(std::move(result->item));
+    origins_.push_back({result->put, ExemplarOf(result->trace)});
     if (!result->blob.empty()) blobs.push_back(std::move(result->blob));
   }
   if (hopeless.ok()) {
@@ -180,7 +203,7 @@ absl::Status ResultCounter::Check(const report::CountedItem& item) {
     return fits;
   }
   fits = away_.NoteAway(item.batch, fits);
-  if (base::IsTransient(fits)) {
+  if (base::IsTransient(fits) && !away_.IsUsual(item.batch)) {
     base::Log(base::kWarning, "results wait for the ledger of their batch",
               {{"batch", item.batch}, {"why", fits.ToString()}});
   }
@@ -201,9 +224,14 @@ absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
 absl::Status ResultCounter::Count() {
   if (!items_.empty()) MUSTER_RETURN_IF_ERROR(Commit());
   MUSTER_FAILPOINT("controller.before_delete");
-  MUSTER_RETURN_IF_ERROR(Settle());
+  const absl::Time began = spans_.Now();
+  const absl::Status settled = Settle();
+  spans_.RecordSettle(began, settled);
+  MUSTER_RETURN_IF_ERROR(settled);
   receipts_.clear();
   items_.clear();
+  output_bytes_ = 0;
+  origins_.clear();
   blobs_.clear();
   items_of_batch_.clear();
   hopeless_.clear();
@@ -215,18 +243,21 @@ absl::Status ResultCounter::Commit() {
   // Controller::Create bounds the hand so that the report takes it in one transaction.
   MUSTER_CHECK(items_.size() <= report::kMaxCommitItems, "results ", items_.size(), ", at most ",
                report::kMaxCommitItems);
-  report::CommitRequest request{partition_.ToString(), options_.epoch, std::move(items_)};
+  report::CommitRequest request{partition_.ToString(), deps_.report->epoch(), std::move(items_)};
+  const absl::Time began = spans_.Now();
   const absl::StatusOr<report::CommitSummary> summary =
       Retrying([&] { return deps_.report->Commit(request); });
+  spans_.RecordCommit(began, summary.status());
   items_ = std::move(request.items);
   MUSTER_RETURN_IF_ERROR(summary.status());
   MUSTER_FAILPOINT("controller.after_commit");
   LogVerdicts(*summary);
+  metrics_.Record(items_, origins_, *summary, deps_.clock->Now());
   for (const report::Progress& progress : summary->progress) {
     ledger_cache_.Note(progress);
     if (events_->on_progress) events_->on_progress(progress);
     // The batch's initiator asks again, and hears then what stands in the way.
-    const absl::Status finished = Finish(progress);
+    const absl::Status finished = Finish(progress, &*summary);
     if (!base::IsTransient(finished)) MUSTER_RETURN_IF_ERROR(finished);
   }
   return absl::OkStatus();
@@ -290,7 +321,7 @@ absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {
   // The report has lost the batch: it is checked when its initiator has registered it again.
   if (absl::IsNotFound(progress.status())) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(progress.status());
-  const absl::Status finished = Finish(*progress);
+  const absl::Status finished = Finish(*progress, nullptr);
   if (base::IsTransient(finished)) {
     base::Log(base::kWarning, "whether a batch is complete will be asked again",
               {{"batch", batch}, {"why", finished.ToString()}});
@@ -298,18 +329,31 @@ absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {
   return finished;
 }
 
+absl::StatusOr<ledger::BatchView> ResultCounter::FindForFinish(uint64_t batch) {
+  // Only where a caller waits, and the batch is too short to change meanwhile.
+  std::optional<ledger::BatchView> sealed = ledger_cache_.Sealed(batch);
+  if (sealed.has_value() && sealed->wants_outcome) return *std::move(sealed);
+  ledger::BatchView view;
+  absl::StatusOr<ledger::Batch> found = deps_.ledger->Get(batch);
+  MUSTER_RETURN_IF_ERROR(SetApart(batch, found.status()));
+  view.batch = *std::move(found);
+  return view;
+}
+
 // A batch that completes again after a redrive gets a new receipt; issuing a receipt twice for the
 // same counts changes nothing.
-absl::Status ResultCounter::Finish(const report::Progress& progress) {
-  const absl::StatusOr<ledger::Batch> found = deps_.ledger->Get(progress.batch);
-  MUSTER_RETURN_IF_ERROR(SetApart(progress.batch, found.status()));
-  const ledger::Batch& batch = *found;
+absl::Status ResultCounter::Finish(const report::Progress& progress,
+                                   const report::CommitSummary* summary) {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::BatchView view, FindForFinish(progress.batch));
+  const ledger::Batch& batch = view.batch;
   const bool was_complete = batch.state == ledger::BatchState::kComplete;
   if (!HasAll(progress, batch) || (!was_complete && batch.state != ledger::BatchState::kSealed)) {
     return absl::OkStatus();
   }
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress standing, GetProgress(progress.batch));
-  MUSTER_RETURN_IF_ERROR(CheckOwner(batch, standing));
+  if (!view.wants_outcome) {  // else LedgerCache has checked its owner
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress standing, GetProgress(progress.batch));
+    MUSTER_RETURN_IF_ERROR(CheckOwner(batch, standing));
+  }
   const report::BatchFacts facts = FactsOf(batch, deps_.queues->traits());
   const absl::Status issued = Retrying([&] { return deps_.report->Complete(facts); }).status();
   if (absl::IsFailedPrecondition(issued)) {
@@ -322,14 +366,63 @@ absl::Status ResultCounter::Finish(const report::Progress& progress) {
   MUSTER_RETURN_IF_ERROR(issued);
   MUSTER_FAILPOINT("controller.after_receipt");
   if (!was_complete) {
-    const absl::Status marked =
-        Retrying([&] { return deps_.ledger->MarkComplete(progress.batch, deps_.clock->Now()); });
+    const absl::Status marked = MarkComplete(view, summary);
     if (absl::IsFailedPrecondition(marked)) return absl::OkStatus();  // cancelled meanwhile
     MUSTER_RETURN_IF_ERROR(SetApart(progress.batch, marked));
     MUSTER_FAILPOINT("controller.after_completion");
   }
   if (events_->on_complete) events_->on_complete(progress.batch);
   return absl::OkStatus();
+}
+
+absl::Status ResultCounter::MarkComplete(const ledger::BatchView& view,
+                                         const report::CommitSummary* summary) {
+  const uint64_t batch = view.batch.number;
+  std::optional<ledger::BatchOutcome> outcome;
+  if (view.wants_outcome && summary != nullptr) outcome = OutcomeInHand(view.batch, *summary);
+  const auto mark = [&] {
+    const absl::Time now = deps_.clock->Now();
+    return outcome.has_value() ? deps_.ledger->MarkCompleteAndTell(batch, now, *outcome)
+                               : deps_.ledger->MarkComplete(batch, now);
+  };
+  // An initiator that died since the view was read must not hold up the batches of the others: it
+  // asks again when it is back.
+  const absl::Status marked = view.wants_outcome ? mark() : Retrying(mark);
+  if (marked.ok()) {
+    ledger_cache_.Forget(batch);
+  } else {
+    ledger_cache_.ForgetSealed(batch);
+  }
+  return marked;
+}
+
+std::optional<ledger::BatchOutcome> ResultCounter::OutcomeInHand(
+    const ledger::Batch& batch, const report::CommitSummary& summary) const {
+  const auto held = items_of_batch_.find(batch.number);
+  if (held == items_of_batch_.end() || held->second != batch.items) return std::nullopt;
+  std::map<uint64_t, const report::CountedItem*> items;  // by index
+  size_t bytes = 0;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const report::CountedItem& item = items_[i];
+    if (item.batch != batch.number) continue;
+    const bool is_counted = summary.verdicts[i].verdict == report::Verdict::kCounted;
+    if (!is_counted || item.outcome != report::ItemOutcome::kAggregated) return std::nullopt;
+    bytes += OutputBytesOf(item);
+    for (const report::Rejection& rejection : item.rejections) {
+      bytes += rejection.reason.size() + sizeof(rejection);
+    }
+    items[item.index] = &item;
+  }
+  if (bytes > kMaxOutcomeBytes) return std::nullopt;
+  ledger::BatchOutcome outcome;
+  for (const auto& [index, item] : items) {
+    for (const report::Rejection& rejection : item->rejections) {
+      outcome.rejections.push_back({rejection.line, rejection.reason});
+    }
+    if (!item->outputs.has_value()) continue;
+    outcome.records.insert(outcome.records.end(), item->outputs->begin(), item->outputs->end());
+  }
+  return outcome;
 }
 
 namespace {
@@ -341,10 +434,16 @@ constexpr size_t kItemsPerRead = 4096;
 
 }  // namespace
 
+// Does not evict what is being counted for what may come.
+void LedgerCache::Prepare(uint64_t batch) {
+  if (pages_.size() < kMaxPages) Open(batch).IgnoreError();
+}
+
 absl::Status LedgerCache::Check(const report::CountedItem& item) {
   const absl::StatusOr<Page*> page = Open(item.batch);
   if (absl::IsNotFound(page.status())) {
-    return absl::InvalidArgumentError(absl::StrCat("nobody here knows of batch ", item.batch));
+    return absl::InvalidArgumentError(
+        absl::StrCat("no initiator that is known here has batch ", item.batch));
   }
   MUSTER_RETURN_IF_ERROR(page.status());
   MUSTER_RETURN_IF_ERROR(ReadTo(item.batch, item.index, *page));
@@ -365,14 +464,45 @@ void LedgerCache::Note(const report::Progress& progress) {
   if (page != pages_.end()) page->second.counted = progress.items();
 }
 
+std::optional<ledger::BatchView> LedgerCache::Sealed(uint64_t batch) const {
+  const auto page = pages_.find(batch);
+  return page == pages_.end() ? std::nullopt : page->second.sealed;
+}
+
+void LedgerCache::Forget(uint64_t batch) { pages_.erase(batch); }
+
+void LedgerCache::ForgetSealed(uint64_t batch) {
+  const auto page = pages_.find(batch);
+  if (page != pages_.end()) page->second.sealed.reset();
+}
+
+void LedgerCache::NoteSealed(ledger::BatchView view, Page* page) {
+  if (view.batch.state != ledger::BatchState::kSealed) return;
+  // Another initiator may have a batch of that number, and answer while the owner is away.
+  if (!page->owner.empty() && view.batch.owner != page->owner) return;
+  view.batch.job_definition.clear();
+  view.batch.content.clear();
+  view.items.clear();
+  page->sealed = std::move(view);
+}
+
 absl::StatusOr<bool> LedgerCache::WouldComplete(uint64_t batch, uint64_t more) {
   const absl::StatusOr<Page*> page = Open(batch);
   if (absl::IsNotFound(page.status())) return SetApart(batch, page.status());
   MUSTER_RETURN_IF_ERROR(page.status());
-  const absl::StatusOr<ledger::Batch> recorded = ledger_->Get(batch);
-  MUSTER_RETURN_IF_ERROR(SetApart(batch, recorded.status()));
-  return recorded->state == ledger::BatchState::kSealed &&
-         static_cast<uint64_t>((*page)->counted) + more >= recorded->items;
+  if (!(*page)->sealed.has_value()) {
+    absl::StatusOr<ledger::BatchView> view = ledger_->View(batch, 0);
+    MUSTER_RETURN_IF_ERROR(SetApart(batch, view.status()));
+    NoteSealed(*std::move(view), *page);
+  }
+  return (*page)->sealed.has_value() &&
+         static_cast<uint64_t>((*page)->counted) + more >= (*page)->sealed->batch.items;
+}
+
+void LedgerCache::AddTo(Page* page, absl::Span<const ledger::ItemBoundary> items) {
+  for (const ledger::ItemBoundary& item : items) {
+    page->items.push_back({item.content, item.transactions});
+  }
 }
 
 absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
@@ -380,15 +510,16 @@ absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
   if (known != pages_.end()) return &known->second;
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
   absl::StatusOr<report::Progress> progress = reader->GetProgress(batch);
-  const absl::StatusOr<ledger::Batch> recorded = ledger_->Get(batch);
-  if (absl::IsNotFound(recorded.status())) return recorded.status();
-  MUSTER_RETURN_IF_ERROR(SetApart(batch, recorded.status()));
+  absl::StatusOr<ledger::BatchView> view = ledger_->View(batch, kItemsPerRead);
+  if (absl::IsNotFound(view.status())) return view.status();
+  MUSTER_RETURN_IF_ERROR(SetApart(batch, view.status()));
+  const ledger::Batch* const recorded = &view->batch;
   if (absl::IsNotFound(progress.status())) {
     // The report may have been restored from an older copy: the initiator registers the batch
     // again. It registers no cancelled batch, not even one that was cancelled while no controller
     // was there; the results of its items would come again and again.
     if (recorded->state != ledger::BatchState::kCancelled) {
-      return absl::UnavailableError(absl::StrCat("the report does not know batch ", batch, " yet"));
+      return NotRegisteredYet(batch);
     }
     progress = Register(*recorded);
   }
@@ -397,6 +528,9 @@ absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
   if (pages_.size() >= kMaxPages) pages_.erase(pages_.begin());  // the oldest batch
   Page& page = pages_[batch];
   page.counted = progress->items();
+  page.owner = progress->owner;
+  AddTo(&page, view->items);
+  NoteSealed(*std::move(view), &page);
   return &page;
 }
 
@@ -418,9 +552,7 @@ absl::Status LedgerCache::ReadTo(uint64_t batch, uint64_t index, Page* page) {
         ledger_->Items(batch, page->items.size(), kItemsPerRead);
     MUSTER_RETURN_IF_ERROR(SetApart(batch, more.status()));
     if (more->empty()) return absl::OkStatus();
-    for (const ledger::ItemBoundary& item : *more) {
-      page->items.push_back({item.content, item.transactions});
-    }
+    AddTo(page, *more);
   }
   return absl::OkStatus();
 }

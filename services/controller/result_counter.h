@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/retry.h"
 #include "muster/ledger/batch_ledger.h"
@@ -17,6 +19,8 @@
 #include "muster/report/report_store.h"
 #include "services/controller/away_ledgers.h"
 #include "services/controller/controller.h"
+#include "services/controller/count_metrics.h"
+#include "services/controller/count_spans.h"
 #include "services/controller/result_decoder.h"
 
 namespace muster::controller {
@@ -33,8 +37,18 @@ class LedgerCache {
   // batch is away, or something is wrong with this batch alone. Any other error is the report's.
   absl::Status Check(const report::CountedItem& item);
 
+  // Reads ahead what Check needs of the batch, unless it is known.
+  void Prepare(uint64_t batch);
+
   // Records the latest progress of a batch.
   void Note(const report::Progress& progress);
+
+  // The batch as it was when it was seen to be sealed, without its definition: what is fixed by
+  // then. nullopt: it was not, or was completed since.
+  std::optional<ledger::BatchView> Sealed(uint64_t batch) const;
+  void ForgetSealed(uint64_t batch);
+  // The batch is over: what comes of it from now on is rare.
+  void Forget(uint64_t batch);
 
   // Whether `more` items would make a sealed batch complete.
   absl::StatusOr<bool> WouldComplete(uint64_t batch, uint64_t more);
@@ -45,12 +59,16 @@ class LedgerCache {
     int64_t transactions = 0;
   };
   struct Page {
-    int64_t counted = 0;      // items that have their row
-    std::vector<Item> items;  // as far as the ledger has been read
+    int64_t counted = 0;                      // items that have their row
+    std::string owner;                        // as the report has it; empty: of an older muster
+    std::vector<Item> items;                  // as far as the ledger has been read
+    std::optional<ledger::BatchView> sealed;  // as Sealed
   };
 
   // NotFound: the ledger or the report does not know the batch.
   absl::StatusOr<Page*> Open(uint64_t batch);
+  static void AddTo(Page* page, absl::Span<const ledger::ItemBoundary> items);
+  static void NoteSealed(ledger::BatchView view, Page* page);
   absl::StatusOr<report::Progress> Register(const ledger::Batch& batch);
   // Reads the ledger further until the page holds item `index`, if the batch has it.
   absl::Status ReadTo(uint64_t batch, uint64_t index, Page* page);
@@ -59,6 +77,11 @@ class LedgerCache {
   report::ReportStore* const report_;   // not owned
   std::map<uint64_t, Page> pages_;
 };
+
+// The most bytes of output records that a hand takes in before it is counted, beside those of the
+// last messages received: what a transaction writes at a time, and what a controller holds in
+// memory.
+inline constexpr size_t kMaxHeldOutputBytes = size_t{32} << 20;
 
 // ResultCounter: collects received results (the hand), and counts them in one transaction.
 //
@@ -86,12 +109,19 @@ class ResultCounter {
   // again when the leases lapse.
   absl::Status Count();
 
+  // Asks the ledger of a registered batch for what its results are held against, before they come.
+  // What keeps it from answering does not matter yet.
+  void Prepare(uint64_t batch) { ledger_cache_.Prepare(batch); }
+
   // Completes `batch` if every item of it is counted. A transient error says what stands in the way
   // of this batch alone.
   absl::Status CompleteIfDone(uint64_t batch);
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }  // results
-  bool full() const { return in_hand() >= static_cast<size_t>(options_.max_commit_results); }
+  bool full() const {
+    return in_hand() >= static_cast<size_t>(options_.max_commit_results) ||
+           output_bytes_ >= kMaxHeldOutputBytes;
+  }
   // When to look again for results that were put back because the ledger of their batch is away or
   // because only a newer controller can read them; infinite: there are none.
   absl::Duration ComesAgainIn();
@@ -111,7 +141,15 @@ class ResultCounter {
   absl::Status Settle();
   void DropBlob(const std::string& name);
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch);
-  absl::Status Finish(const report::Progress& progress);
+  // `summary`: of the commit of the hand that this follows; null: it follows none.
+  absl::Status Finish(const report::Progress& progress, const report::CommitSummary* summary);
+  // The batch as its ledger has it; whether it may have been marked complete is certain.
+  absl::StatusOr<ledger::BatchView> FindForFinish(uint64_t batch);
+  absl::Status MarkComplete(const ledger::BatchView& view, const report::CommitSummary* summary);
+  // What became of the batch's records; nullopt: not all of them were counted by this commit, or
+  // are in the hand.
+  std::optional<ledger::BatchOutcome> OutcomeInHand(const ledger::Batch& batch,
+                                                    const report::CommitSummary& summary) const;
   void LogVerdicts(const report::CommitSummary& summary) const;
 
   // Calls a store until it succeeds or fails for good.
@@ -127,9 +165,13 @@ class ResultCounter {
   const std::stop_token stop_;
   base::RetryPolicy retry_;
   LedgerCache ledger_cache_;
+  const CountMetrics metrics_;
+  CountSpans spans_;
 
   // The hand.
   std::vector<report::CountedItem> items_;
+  size_t output_bytes_ = 0;               // of their records
+  std::vector<ItemOrigin> origins_;       // parallel to items_
   std::vector<queue::Receipt> receipts_;  // of messages that have all of their results in items_
   std::vector<std::vector<std::string>>
       blobs_;  // parallel to receipts_: blobs of claim-checked results

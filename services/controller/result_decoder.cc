@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/arena.h"
+#include "muster/base/output_record.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/v1/item_result.pb.h"
@@ -35,20 +37,43 @@ absl::Status DecodeRow(const v1::ItemResult& result, v1::PartialRow* encoded,
 
 // Replaces the reference to a claim-checked blob with the blob's content.
 absl::Status FetchAggregated(v1::ItemResult* result, blob::BlobStore* blobs) {
-  const std::string name = result->claimed_aggregated().blob();
+  const bool with_outputs = result->has_claimed_with_outputs();
+  const std::string name =
+      with_outputs ? result->claimed_with_outputs().blob() : result->claimed_aggregated().blob();
   const absl::StatusOr<std::string> bytes = blobs->Get(name);
   if (absl::IsNotFound(bytes.status())) {
     return Damaged(*result, absl::StrCat("its blob ", name, " is gone"));
   }
   MUSTER_RETURN_IF_ERROR(bytes.status());
-  if (!result->mutable_aggregated()->ParseFromString(*bytes)) {
+  v1::Aggregated* const aggregated =
+      with_outputs ? result->mutable_aggregated_with_outputs() : result->mutable_aggregated();
+  if (!aggregated->ParseFromString(*bytes)) {
     return Damaged(*result, absl::StrCat("its blob ", name, " cannot be read"));
   }
   return absl::OkStatus();
 }
 
+// A record of a rejected transaction, or one out of order, would be a mistake of the processor.
+absl::Status DecodeOutputs(const v1::ItemResult* result, v1::Aggregated* aggregated,
+                           CountedItem* item) {
+  std::vector<base::OutputRecord>& outputs = item->outputs.emplace();
+  outputs.reserve(static_cast<size_t>(aggregated->outputs_size()));
+  for (v1::OutputRecord& output : *aggregated->mutable_outputs()) {
+    if (!outputs.empty() && output.line() < outputs.back().line) {
+      return Damaged(*result, "its output records are not in the order of their lines");
+    }
+    base::OutputRecord& record = outputs.emplace_back();
+    record.line = output.line();
+    record.fields.reserve(static_cast<size_t>(output.fields_size()));
+    for (std::string& field : *output.mutable_fields()) record.fields.push_back(std::move(field));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DecodeAggregated(v1::ItemResult* result, CountedItem* item) {
-  v1::Aggregated* const aggregated = result->mutable_aggregated();
+  const bool with_outputs = result->has_aggregated_with_outputs();
+  v1::Aggregated* const aggregated =
+      with_outputs ? result->mutable_aggregated_with_outputs() : result->mutable_aggregated();
   item->outcome = report::ItemOutcome::kAggregated;
   item->rejected = aggregated->rejections_size();
   item->aggregated = item->transactions - item->rejected;
@@ -65,6 +90,7 @@ absl::Status DecodeAggregated(v1::ItemResult* result, CountedItem* item) {
   for (v1::Rejection& rejection : *aggregated->mutable_rejections()) {
     item->rejections.push_back({rejection.line(), std::move(*rejection.mutable_reason())});
   }
+  if (with_outputs) MUSTER_RETURN_IF_ERROR(DecodeOutputs(result, aggregated, item));
   return absl::OkStatus();
 }
 
@@ -97,14 +123,16 @@ absl::StatusOr<DecodedResult> DecodeOne(v1::ItemResult* result, blob::BlobStore*
   if (result->outcome_case() == v1::ItemResult::OUTCOME_NOT_SET) return WithoutOutcome(*result);
   DecodedResult decoded;
   MUSTER_ASSIGN_OR_RETURN(decoded.item, DecodeHead(result));
+  if (result->has_put()) decoded.put = base::FromProto(result->put());
   decoded.trace = base::TraceContext::FromBytes(result->trace_context());
   if (result->has_dead_lettered()) {
     decoded.item.outcome = report::ItemOutcome::kDeadLettered;
     decoded.item.cause = std::move(*result->mutable_dead_lettered()->mutable_cause());
     return decoded;
   }
-  if (result->has_claimed_aggregated()) {
-    decoded.blob = result->claimed_aggregated().blob();
+  if (result->has_claimed_aggregated() || result->has_claimed_with_outputs()) {
+    decoded.blob = result->has_claimed_aggregated() ? result->claimed_aggregated().blob()
+                                                    : result->claimed_with_outputs().blob();
     MUSTER_RETURN_IF_ERROR(FetchAggregated(result, blobs));
   }
   MUSTER_RETURN_IF_ERROR(DecodeAggregated(result, &decoded.item));

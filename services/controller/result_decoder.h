@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "muster/base/trace_context.h"
 #include "muster/blob/blob_store.h"
 #include "muster/report/counted_item.h"
@@ -21,6 +22,8 @@ struct DecodedResult {
       blob;  // the name of its claim-checked blob; empty: the message holds the whole result
   // The trace of its batch; none: an older muster sent the result.
   std::optional<base::TraceContext> trace = std::nullopt;
+  // When the item was put into its queue; the infinite past: an older muster sent the result.
+  absl::Time put = absl::InfinitePast();
 };
 
 // All results of a message belong to one batch. A result that cannot be counted has an error of its

@@ -24,6 +24,12 @@ constexpr char kDeadLettered[] =
     "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340054a0b70726f63"
     "6573736f722d315a090a0769742064696564";
 
+// A result of a job with outputs; the same bytes as there.
+constexpr char kWithOutputs[] =
+    "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340014a0b70726f63"
+    "6573736f722d3182014c0a270a0a62795f636f756e74727912190a064672616e63650a07323031312d303112062d31"
+    "322e35301214082c121070726963653a206e6f206e756d6265721a0b082c1201611204312e3530";
+
 // Decodes a message with one result.
 absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
   auto results = DecodeResults(body, blobs);
@@ -59,6 +65,25 @@ TEST(ResultDecoderTest, ReadsWhatTheFirstReleaseWrote) {
   ASSERT_TRUE(dead.ok()) << dead.status();
   EXPECT_EQ(dead->item.cause, "it died");
   EXPECT_EQ(dead->item.attempts, 5);
+}
+
+TEST(ResultDecoderTest, ReadsRecords) {
+  const auto result = DecodeResult(base::BytesFromHex(kWithOutputs), nullptr);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_TRUE(result->item.outputs.has_value());
+  EXPECT_EQ(*result->item.outputs, (std::vector<base::OutputRecord>{{44, {"a", "1.50"}}}));
+  EXPECT_EQ(result->item.rejections.size(), 1u);
+  // Records are a part of what two results of an item must agree on.
+  const auto plain = DecodeResult(base::BytesFromHex(kAggregated), nullptr);
+  EXPECT_EQ(plain->item.outputs, std::nullopt);
+  EXPECT_NE(plain->item.result, result->item.result);
+}
+
+TEST(ResultDecoderTest, RefusesRecordsThatAreOutOfOrder) {
+  v1::ItemResult result;
+  ASSERT_TRUE(result.ParseFromString(base::BytesFromHex(kWithOutputs)));
+  result.mutable_aggregated_with_outputs()->add_outputs()->set_line(43);
+  EXPECT_TRUE(absl::IsDataLoss(DecodeResult(result.SerializeAsString(), nullptr).status()));
 }
 
 TEST(ResultDecoderTest, ReadsTheTraceOfAResultAndCountsOneWithoutItAllTheSame) {

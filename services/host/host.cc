@@ -17,6 +17,9 @@
 #include "muster/os/process_limits.h"
 #include "muster/os/stop_signals.h"
 #include "muster/rpc/limits.h"
+#include "muster/rpc/status.h"
+#include "services/host/build_info.h"
+#include "services/host/measured_queues.h"
 
 namespace muster::host {
 
@@ -31,8 +34,9 @@ absl::Status Into(std::unique_ptr<T>* place, absl::StatusOr<std::unique_ptr<T>> 
 
 }  // namespace
 
-Host::Host(HostOptions options, Role* role, base::Clock* clock)
-    : options_(std::move(options)), role_(role), clock_(clock) {
+Host::Host(HostOptions options, Role* role, base::Clock* clock,
+           std::unique_ptr<HostTelemetry> telemetry)
+    : options_(std::move(options)), role_(role), clock_(clock), telemetry_(std::move(telemetry)) {
   backend::NatsOptions nats = options_.nats;
   nats.connection.name = options_.instance;
   nats.holder = options_.instance;
@@ -42,19 +46,45 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock)
         absl::UnavailableError("the NATS server refuses this instance; a restarted one waits until "
                                "the server accepts it"));
   };
-  backends_ = std::make_unique<backend::Backends>(std::move(nats));
+  backends_ = std::make_unique<backend::Backends>(std::move(nats), registry());
+  if (telemetry_ != nullptr) telemetry_->Watch(backends_.get());
+}
+
+telemetry::Registry* Host::registry() const {
+  return telemetry_ == nullptr ? nullptr : telemetry_->registry();
+}
+
+rpc::ServerOptions Host::ServerOptions() const {
+  rpc::ServerOptions server = options_.server();
+  server.metrics = registry();
+  return server;
 }
 
 absl::StatusOr<std::unique_ptr<Host>> Host::Start(const HostOptions& options, Role* role,
                                                   base::Clock* clock) {
-  std::unique_ptr<Host> host(new Host(options, role, clock));
-  rpc::ServerOptions server = host->options_.server();
+  std::unique_ptr<HostTelemetry> telemetry;
+  if (HostTelemetry::IsWanted(options)) {
+    MUSTER_ASSIGN_OR_RETURN(telemetry, HostTelemetry::Start(options, clock));
+  }
+  std::unique_ptr<Host> host(new Host(options, role, clock, std::move(telemetry)));
+  rpc::ServerOptions server = host->ServerOptions();
   server.otherwise = [host = host.get()] { return host->NotOpenYet(); };
   MUSTER_ASSIGN_OR_RETURN(host->server_, rpc::Server::Start(server, {}));
   host->addresses_ = host->server_->addresses();
+  if (!options.health.empty()) MUSTER_RETURN_IF_ERROR(host->ListenForHealth());
   base::Log(base::kInfo, "listening",
             {{"instance", options.instance}, {"at", absl::StrJoin(host->addresses(), ",")}});
   return host;
+}
+
+// Health says nothing that a stranger may not know, so it needs no TLS on any address.
+absl::Status Host::ListenForHealth() {
+  rpc::ServerOptions health;
+  health.addresses = {options_.health};
+  health.allow_plaintext = true;
+  health.clock = clock_;
+  MUSTER_ASSIGN_OR_RETURN(health_, rpc::Server::Start(health, {}));
+  return absl::OkStatus();
 }
 
 absl::Status Host::NotOpenYet() {
@@ -67,10 +97,12 @@ absl::Status Host::NotOpenYet() {
 // Destroys the stores before the server, because the connection's thread reports changes to the
 // server; stops calls before that, because they use the stores.
 Host::~Host() {
+  if (telemetry_ != nullptr) telemetry_->Close();
   if (server_ != nullptr) server_->Drain(absl::ZeroDuration());
   heartbeats_.reset();
   bus_.reset();
   blobs_.reset();
+  streams_.reset();
   sync_.reset();
   queues_.reset();
   backends_.reset();
@@ -92,8 +124,11 @@ absl::Status Host::Serve(const std::stop_token& stop) {
 absl::Status Host::Open(const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(OpenStores(stop));
   const std::string& address = options_.advertise.empty() ? addresses_.front() : options_.advertise;
-  const Stores stores{queues_.get(), sync_.get(),       blobs_.get(),
-                      bus_.get(),    heartbeats_.get(), address};
+  const Stores stores{queues_.get(),     sync_.get(),
+                      blobs_.get(),      bus_.get(),
+                      heartbeats_.get(), address,
+                      registry(),        telemetry_ == nullptr ? nullptr : telemetry_->spans(),
+                      streams_.get()};
   const Fail fail = [this](const absl::Status& status) { OnFail(status); };
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "what the role needs", options_.stores().queues,
@@ -109,7 +144,7 @@ absl::Status Host::ServeRole() {
   // Between the servers, the address is still this instance's: of a port that the system picked,
   // another program could take it.
   absl::StatusOr<std::unique_ptr<rpc::Server>> server =
-      rpc::Server::Start(options_.server(), role_->services(), server_->HandOver());
+      rpc::Server::Start(ServerOptions(), role_->services(), server_->HandOver());
   MUSTER_RETURN_IF_ERROR(server.status());
   base::MutexLock lock(&mu_);
   MUSTER_CHECK(role_begun_ && !open_, options_.instance, ": role begun ", role_begun_, ", open ",
@@ -132,9 +167,19 @@ absl::Status Host::OpenStores(const std::stop_token& stop) {
                                                         holders, clock_));
       },
       stop));
+  if (telemetry_ != nullptr) {
+    queues_ = std::make_unique<MeasuredQueues>(std::move(queues_), registry());
+  }
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "the records", urls.records,
       [&] { return Into(&sync_, backends_->OpenSyncStore(urls.records)); }, stop));
+  MUSTER_RETURN_IF_ERROR(OpenPatiently(
+      "the streams", urls.streams,
+      [&] {
+        return Into(&streams_, backends_->OpenEventStreamStore(urls.streams,
+                                                               backend::Mode::kReadWrite, clock_));
+      },
+      stop));
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "the blobs", urls.blobs, [&] { return Into(&blobs_, backends_->OpenBlobStore(urls.blobs)); },
       stop));
@@ -160,7 +205,8 @@ absl::Status Host::OpenPatiently(absl::string_view what, absl::string_view where
     if (!base::IsTransient(opened) && !base::MismatchOf(opened).has_value()) {
       return base::Annotate(opened, what);
     }
-    const absl::Duration wait = backoff.Interval(failures);
+    const absl::Duration wait = std::min(
+        backoff.Interval(failures), rpc::RetryAfter(opened).value_or(absl::InfiniteDuration()));
     if (const std::string why = opened.ToString(); why != std::exchange(said, why)) {
       TellWaiting(what, where, opened, wait);
     }
@@ -180,7 +226,7 @@ void Host::TellWaiting(absl::string_view what, absl::string_view where, const ab
   base::Log(base::kWarning,
             mismatch_.has_value()
                 ? "not ready: what is needed is set otherwise than it must be; it is looked at "
-                  "until somebody mends it"
+                  "until its settings are mended"
                 : "not ready: what is needed does not answer; it is asked until it does",
             {{"what", what},
              {"where", nats::WithoutSecrets(where)},
@@ -237,8 +283,17 @@ void Host::OnFail(const absl::Status& status) {
 void Host::TellReadyLocked() {
   const bool ready = open_ && connected_;
   server_->SetReady(ready);
+  if (health_ != nullptr) health_->SetReady(ready);
   if (std::exchange(told_ready_, ready) == ready) return;
   base::Log(base::kInfo, ready ? "ready" : "not ready", {{"instance", options_.instance}});
+}
+
+void SwitchLogLevel(base::LogLevel level) {
+  const bool was_debug = base::MinLogLevel() == base::kDebug;
+  const base::LogLevel next = was_debug ? level : base::kDebug;
+  if (!was_debug) base::SetMinLogLevel(next);
+  base::Log(base::kInfo, "the log level changes", {{"to", base::LogLevelName(next)}});
+  if (was_debug) base::SetMinLogLevel(next);
 }
 
 namespace {
@@ -247,13 +302,16 @@ os::StopOptions OnStop(const std::string& name, const HostOptions& options) {
   return {.grace = options.drain_grace + kExitSlack,
           .exit_code = kHurried,
           .when_late = absl::StrCat(name, ": a handler does not stop; leaving it behind"),
-          .when_hurried = absl::StrCat(name, ": stopped at once; others continue its work")};
+          .when_hurried = absl::StrCat(name, ": stopped at once; others continue its work"),
+          .on_user_signal = [level = options.log_level] { SwitchLogLevel(level); }};
 }
 
 }  // namespace
 
 absl::Status RunRole(const std::string& program, const HostOptions& options,
                      const MakeRole& make_role) {
+  base::SetLogFormat(options.log_format);
+  base::SetMinLogLevel(options.log_level);
   os::RaiseDescriptorLimit(rpc::kEnoughDescriptors);
   const os::StopSignals signals(OnStop(program, options));
   base::Clock* const clock = base::RealClock();
@@ -274,7 +332,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
       "Each option is also an environment variable: MUSTER_ and its name in capitals.\n"
       "Exit codes: 0 ended by SIGTERM or SIGINT, 1 error, 2 usage, 5 no thread or memory left,\n"
       "130 ended at once");
-  app.set_version_flag("--version", MUSTER_VERSION);
+  app.set_version_flag("--version", BuildInWords());
   AddHostOptions(&app, &options);
   if (program.add_options) program.add_options(&app);
   try {

@@ -29,6 +29,7 @@
 #include "muster/base/status.h"
 #include "muster/rpc/server.h"
 #include "services/host/host_options.h"
+#include "services/host/host_telemetry.h"
 #include "services/host/role.h"
 
 namespace muster::host {
@@ -37,7 +38,7 @@ namespace muster::host {
 class Host {
  public:
   // Listens. `role` and `clock` are not owned and outlive the host. Errors are those of
-  // rpc::Server::Start.
+  // rpc::Server::Start and HostTelemetry::Start.
   static absl::StatusOr<std::unique_ptr<Host>> Start(const HostOptions& options, Role* role,
                                                      base::Clock* clock);
   // Cuts off running calls.
@@ -48,17 +49,24 @@ class Host {
   // As of rpc::Server.
   const std::vector<std::string>& addresses() const { return addresses_; }
 
+  // Where health is answered without TLS, which options.health has asked for.
+  const std::string& health_address() const { return health_->addresses().front(); }
+
   // Opens the stores and the role, retrying for as long as it takes, serves until `stop`, and
   // drains. Call it once. An error: the host cannot open a store and waiting does not help, or the
   // role has failed.
   absl::Status Serve(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  Host(HostOptions options, Role* role, base::Clock* clock);
+  Host(HostOptions options, Role* role, base::Clock* clock,
+       std::unique_ptr<HostTelemetry> telemetry);
 
   absl::Status Open(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status ListenForHealth();
   // The error that calls answer before the role is open.
   absl::Status NotOpenYet() ABSL_LOCKS_EXCLUDED(mu_);
+  rpc::ServerOptions ServerOptions() const;
+  telemetry::Registry* registry() const;
   // Replaces the server with one that serves the role.
   absl::Status ServeRole() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status OpenStores(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
@@ -93,17 +101,26 @@ class Host {
   // Why it waits, if not for an answer.
   std::optional<base::Mismatch> mismatch_ ABSL_GUARDED_BY(mu_);
 
+  const std::unique_ptr<HostTelemetry>
+      telemetry_;            // null: nothing is measured; outlives what follows
   bool role_begun_ = false;  // Role::Open was called
   std::vector<std::string> addresses_;
-  // The current server. Only the thread that serves changes it, under mu_.
+  // The current server. Once Start is over, only the thread that serves changes it, under mu_.
   std::unique_ptr<rpc::Server> server_;
+  // Answers only health, as server_ does; null: it is not wanted.
+  std::unique_ptr<rpc::Server> health_;
   std::unique_ptr<backend::Backends> backends_;
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<sync::OptimisticSyncStore> sync_;
+  std::unique_ptr<stream::EventStreamStore> streams_;
   std::unique_ptr<blob::BlobStore> blobs_;
   std::unique_ptr<bus::TriggerBus> bus_;
   std::unique_ptr<bus::HeartbeatBus> heartbeats_;
 };
+
+// Changes the log level from `level`, which the operator has set, to debug, or back; says so while
+// debug is in force. What a service does at SIGUSR1.
+void SwitchLogLevel(base::LogLevel level);
 
 // RunService: the main function of every service.
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "muster/base/names.h"
 #include "muster/base/quantity.h"
@@ -45,27 +48,63 @@ const CLI::Validator kInstanceName(
     },
     "NAME");
 
-const std::map<std::string, queue::Survives>& Survivors() {
-  static const auto* const names = new std::map<std::string, queue::Survives>{
+// The names of an enumeration's values, on the command line; CLI11 would read numbers.
+template <typename Enum>
+using Names = std::vector<std::pair<std::string, Enum>>;
+
+const Names<queue::Survives>& SurvivesNames() {
+  static const auto* const names = new Names<queue::Survives>{
       {"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}};
   return *names;
 }
 
-// CLI11 reads an enumeration as its number.
-const CLI::Validator kSurvivor(
-    [](std::string& text) -> std::string {
-      const auto named = Survivors().find(text);
-      if (named == Survivors().end())
-        return absl::StrCat("'", text, "' is neither process nor power");
-      text = absl::StrCat(static_cast<int>(named->second));
-      return "";
-    },
-    "process|power");
+const Names<base::LogLevel>& LogLevelNames() {
+  static const auto* const names = new Names<base::LogLevel>{{"debug", base::kDebug},
+                                                             {"info", base::kInfo},
+                                                             {"warning", base::kWarning},
+                                                             {"error", base::kError}};
+  return *names;
+}
+
+const Names<base::LogFormat>& LogFormatNames() {
+  static const auto* const names = new Names<base::LogFormat>{{"text", base::LogFormat::kText},
+                                                              {"json", base::LogFormat::kJson}};
+  return *names;
+}
+
+template <typename Enum>
+std::string NameOf(const Names<Enum>& names, Enum value) {
+  const auto named = std::find_if(names.begin(), names.end(),
+                                  [value](const auto& entry) { return entry.second == value; });
+  return named->first;
+}
 
 // Adds an option that an environment variable sets, too.
 template <typename T>
 CLI::Option* Add(CLI::App* app, const std::string& name, T* value, const std::string& help) {
   return app->add_option(name, *value, help)->envname(EnvironmentName(name))->capture_default_str();
+}
+
+// The same, for an option that takes one of `names`.
+template <typename Enum>
+void AddChoice(CLI::App* app, const std::string& name, const Names<Enum>& names, Enum* value,
+               const std::string& help) {
+  std::vector<std::string> texts;
+  for (const auto& [text, named] : names) texts.push_back(text);
+  const auto check = [texts](const std::string& text) -> std::string {
+    if (std::find(texts.begin(), texts.end(), text) != texts.end()) return "";
+    return absl::StrCat("'", text, "' is none of ", absl::StrJoin(texts, ", "));
+  };
+  const auto set = [&names, value](const std::string& text) {
+    for (const auto& [named, choice] : names) {
+      if (named == text) *value = choice;
+    }
+  };
+  app->add_option_function<std::string>(name, set, help)
+      ->check(check, absl::StrJoin(texts, "|"))
+      ->envname(EnvironmentName(name))
+      ->type_name("")
+      ->default_str(NameOf(names, *value));
 }
 
 void AddServer(CLI::App* app, HostOptions* options) {
@@ -75,6 +114,18 @@ void AddServer(CLI::App* app, HostOptions* options) {
   Add(app, "--advertise", &options->advertise,
       "HOST:PORT for calls of others; without it, the first address of --listen")
       ->check(kAddress);
+}
+
+void AddHealth(CLI::App* app, HostOptions* options) {
+  Add(app, "--health", &options->health,
+      "HOST:PORT of one more listener, which only answers gRPC health checks, without TLS: for "
+      "probes that have no certificate; without it, there is none")
+      ->check(kAddress);
+}
+
+}  // namespace
+
+void AddServerSecurity(CLI::App* app, HostOptions* options) {
   CLI::Option* const certificate =
       Add(app, "--tls-cert", &options->tls.certificate, "This server's certificate (PEM)");
   CLI::Option* const key =
@@ -95,44 +146,51 @@ void AddServer(CLI::App* app, HostOptions* options) {
       ->envname(EnvironmentName("--allow-any-client"));
 }
 
-void AddNats(CLI::App* app, HostOptions* options) {
-  nats::ConnectionOptions& connection = options->nats.connection;
-  Add(app, "--nats", &options->nats_url, "The NATS server, or a cluster's with commas between");
-  Add(app, "--nats-credentials", &connection.credentials_file,
+void AddNatsSecrets(CLI::App* app, nats::ConnectionOptions* connection) {
+  Add(app, "--nats-credentials", &connection->credentials_file,
       "Credentials file for the NATS server");
-  Add(app, "--nats-ca", &connection.ca_file,
+  Add(app, "--nats-ca", &connection->ca_file,
       "Trusted roots of the NATS server's certificate (PEM)");
   CLI::Option* const certificate =
-      Add(app, "--nats-cert", &connection.certificate_file, "Shown to the NATS server (PEM)");
+      Add(app, "--nats-cert", &connection->certificate_file, "Shown to the NATS server (PEM)");
   CLI::Option* const key =
-      Add(app, "--nats-key", &connection.key_file, "That certificate's private key (PEM)");
+      Add(app, "--nats-key", &connection->key_file, "That certificate's private key (PEM)");
   certificate->needs(key);
   key->needs(certificate);
+}
+
+void AddMetricsOptions(CLI::App* app, HostOptions* options) {
+  Add(app, "--metrics", &options->metrics,
+      "HOST:PORT of a listener for Prometheus, at /metrics; without it, there is none")
+      ->check(kAddress);
+  app->add_flag(
+         "--allow-plaintext-metrics", options->allow_plaintext_metrics,
+         "Serve metrics where others can reach them, without TLS; anyone who can connect may "
+         "read them")
+      ->envname(EnvironmentName("--allow-plaintext-metrics"));
+}
+
+void AddNatsOptions(CLI::App* app, HostOptions* options) {
+  Add(app, "--nats", &options->nats_url, "The NATS server, or a cluster's with commas between");
+  AddNatsSecrets(app, &options->nats.connection);
   Add(app, "--bucket", &options->nats.bucket,
       "Bucket for records and blobs; keeps installations apart");
   Add(app, "--replicas", &options->nats.replicas, "Of all that is stored on the NATS server")
       ->check(CLI::Range(1, kMaxReplicas));
-  AddDuration(app, "--lease", &options->nats.lease, kMinLease, kMaxLease,
-              "How long a worker has a message before others get it");
-  app->add_option("--ack-survives", options->nats.ack_survives,
-                  "What the NATS server's acknowledgements survive")
-      ->transform(kSurvivor)
-      ->envname(EnvironmentName("--ack-survives"))
-      ->type_name("")
-      ->default_str("process");
+  AddChoice(app, "--ack-survives", SurvivesNames(), &options->nats.ack_survives,
+            "What the NATS server's acknowledgements survive");
 }
 
-}  // namespace
-
 HostOptions::HostOptions(const RoleInfo& role)
-    : listen({absl::StrCat("127.0.0.1:", role.port)}),
+    : service(absl::StrCat("muster-", role.name)),
+      listen({absl::StrCat("127.0.0.1:", role.port)}),
       account(item::kLocalAccount),
       instance(base::MakeInstanceId(role.name)) {}
 
 StoreUrls HostOptions::stores() const {
-  if (!is_embedded()) return {nats_url, nats_url, nats_url, nats_url};
+  if (!is_embedded()) return {nats_url, nats_url, nats_url, nats_url, nats_url};
   const backend::DataDirUrls urls(data_dir);
-  return {urls.queue, urls.sync, urls.blobs, "local:"};
+  return {urls.queue, urls.sync, urls.blobs, "local:", urls.stream};
 }
 
 rpc::ServerOptions HostOptions::server() const {
@@ -180,15 +238,18 @@ std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions
   add("--bucket", nats.bucket);
   add("--replicas", absl::StrCat(nats.replicas));
   add("--lease", base::DurationToString(nats.lease));
-  for (const auto& [name, survives] : Survivors()) {
-    if (survives == nats.ack_survives) add("--ack-survives", name);
-  }
+  add("--ack-survives", NameOf(SurvivesNames(), nats.ack_survives));
   add("--tls-cert", options.tls.certificate);
   add("--tls-key", options.tls.key);
   add("--tls-roots", options.tls.roots);
   add("--allow-plaintext", options.allow_plaintext ? "true" : "false");
   add("--allow-any-client", options.allow_any_client ? "true" : "false");
   add("--account", options.account);
+  add("--log-level", NameOf(LogLevelNames(), options.log_level));
+  add("--log-format", NameOf(LogFormatNames(), options.log_format));
+  // Not those of this instance, whose environment the role may have, too.
+  environment.emplace_back(EnvironmentName("--health"), "");
+  environment.emplace_back(EnvironmentName("--metrics"), "");
   return environment;
 }
 
@@ -230,13 +291,26 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration*
 
 void AddHostOptions(CLI::App* app, HostOptions* options) {
   AddServer(app, options);
-  AddNats(app, options);
+  AddServerSecurity(app, options);
+  AddHealth(app, options);
+  AddMetricsOptions(app, options);
+  AddNatsOptions(app, options);
+  AddDuration(app, "--lease", &options->nats.lease, kMinLease, kMaxLease,
+              "How long a worker has a message before others get it");
   Add(app, "--data-dir", &options->data_dir, "Directory of this instance's own data");
   Add(app, "--account", &options->account, "Account that owns the queues")->check(kAccountName);
   Add(app, "--instance", &options->instance, "This instance's name, which no other has or had")
       ->check(kInstanceName);
   AddDuration(app, "--drain-grace", &options->drain_grace, absl::ZeroDuration(), kMaxDrainGrace,
               "How long running work may take after SIGTERM");
+  AddLogOptions(app, &options->log_level, &options->log_format);
+}
+
+void AddLogOptions(CLI::App* app, base::LogLevel* level, base::LogFormat* format) {
+  AddChoice(app, "--log-level", LogLevelNames(), level,
+            "The lowest level that is logged; SIGUSR1 switches to debug, and back");
+  AddChoice(app, "--log-format", LogFormatNames(), format,
+            "Lines of key=value pairs, or of JSON objects");
 }
 
 }  // namespace muster::host

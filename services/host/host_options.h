@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/backend/backend.h"
+#include "muster/base/log.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 
@@ -48,6 +49,8 @@ inline constexpr RoleInfo kInitiator{"initiator", 7700};
 inline constexpr RoleInfo kProcessor{"processor", 7701};
 inline constexpr RoleInfo kController{"controller", 7702};
 inline constexpr RoleInfo kScalingAgent{"scaling-agent", 7703};
+// The port of Azure's own emulator, which clients with UseDevelopmentStorage=true call.
+inline constexpr RoleInfo kQueueGateway{"queue-gateway", 10001};
 
 // The URLs of the stores and buses that all roles share.
 struct StoreUrls {
@@ -55,12 +58,14 @@ struct StoreUrls {
   std::string records;
   std::string blobs;
   std::string buses;
+  std::string streams;
 };
 
 struct HostOptions {
   // The defaults of `role`: its address, and an instance name that no other process has or had.
   explicit HostOptions(const RoleInfo& role);
 
+  std::string service;              // "muster-processor": of what it sends to a collector
   std::vector<std::string> listen;  // HOST:PORT each
   std::string advertise;            // HOST:PORT by which others reach it; empty: the first of these
   // Empty: the shared stores are in the data directory, and all roles run in this process.
@@ -72,8 +77,13 @@ struct HostOptions {
   std::string policy_file;
   bool allow_plaintext = false;
   bool allow_any_client = false;
+  std::string health;   // HOST:PORT where health is answered without TLS; empty: nowhere
+  std::string metrics;  // HOST:PORT where Prometheus reads them; empty: nowhere
+  bool allow_plaintext_metrics = false;
   backend::NatsOptions nats;
   absl::Duration drain_grace = absl::Seconds(30);
+  base::LogLevel log_level = base::kInfo;
+  base::LogFormat log_format = base::LogFormat::kText;
 
   // Whether only this machine can reach it.
   bool is_on_loopback() const;
@@ -93,9 +103,26 @@ struct HostOptions {
 // `app`.
 void AddHostOptions(CLI::App* app, HostOptions* options);
 
+// Adds those of them that say whom the server lets in: TLS, the policy, and what is allowed
+// without.
+void AddServerSecurity(CLI::App* app, HostOptions* options);
+
+// Adds those of them that name the NATS server and what is stored there, but for --lease.
+void AddNatsOptions(CLI::App* app, HostOptions* options);
+
+// Adds --metrics and --allow-plaintext-metrics.
+void AddMetricsOptions(CLI::App* app, HostOptions* options);
+
+// Adds those that name the secrets of a connection to the NATS server. `connection`
+// outlives `app`.
+void AddNatsSecrets(CLI::App* app, nats::ConnectionOptions* connection);
+
+// Adds --log-level and --log-format, with the values as defaults.
+void AddLogOptions(CLI::App* app, base::LogLevel* level, base::LogFormat* format);
+
 // The environment variables, with values, that make another role on this host a member of the same
-// mesh: the stores, the account of the queues, and the TLS files. Omits what belongs to one
-// instance alone: its addresses, name, data directory and policy.
+// mesh, and log as this one: the stores, the account of the queues, and the TLS files. Omits what
+// belongs to one instance alone: its name, data directory and policy; its addresses are empty.
 std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions& options);
 
 // The environment variable of a role's option: "--threads" → MUSTER_THREADS.

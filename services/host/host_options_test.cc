@@ -12,7 +12,7 @@
 namespace muster::host {
 namespace {
 
-using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -54,6 +54,8 @@ TEST_F(HostOptionsTest, ListensOnTheRolesPortOfThisMachineAlone) {
   EXPECT_FALSE(options_.server().tls.has_value());
   EXPECT_FALSE(options_.server().allow_plaintext);
   EXPECT_FALSE(options_.server().allow_any_client);
+  EXPECT_EQ(options_.metrics, "");
+  EXPECT_FALSE(options_.allow_plaintext_metrics);
   EXPECT_TRUE(options_.is_on_loopback());
   EXPECT_EQ(options_.nats_url, "nats://127.0.0.1:4222");
   EXPECT_EQ(options_.drain_grace, absl::Seconds(30));
@@ -106,7 +108,11 @@ TEST_F(HostOptionsTest, TakesAllThatStoresCanBeTold) {
                      "--instance",
                      "p-1",
                      "--drain-grace",
-                     "2m"}),
+                     "2m",
+                     "--log-level",
+                     "debug",
+                     "--log-format",
+                     "json"}),
               IsEmpty());
   EXPECT_EQ(options_.nats_url, "tls://a:1,tls://b:2");
   EXPECT_EQ(options_.nats.connection.credentials_file, "me.creds");
@@ -121,6 +127,8 @@ TEST_F(HostOptionsTest, TakesAllThatStoresCanBeTold) {
   EXPECT_EQ(options_.account, "acme");
   EXPECT_EQ(options_.instance, "p-1");
   EXPECT_EQ(options_.drain_grace, absl::Minutes(2));
+  EXPECT_EQ(options_.log_level, base::kDebug);
+  EXPECT_EQ(options_.log_format, base::LogFormat::kJson);
 }
 
 TEST_F(HostOptionsTest, TakesTheEnvironmentWhereTheCommandLineIsSilent) {
@@ -162,6 +170,10 @@ TEST_F(HostOptionsTest, TellAnotherRoleOfTheSameMesh) {
                                            "acme",
                                            "--ack-survives",
                                            "power",
+                                           "--log-level",
+                                           "warning",
+                                           "--log-format",
+                                           "json",
                                            "--allow-plaintext",
                                            "--allow-any-client"};
   std::vector<std::string> arguments = {"--listen",   "localhost:1", "--advertise", "here:1",
@@ -177,11 +189,17 @@ TEST_F(HostOptionsTest, TellAnotherRoleOfTheSameMesh) {
   options_ = HostOptions(kProcessor);
   ASSERT_THAT(Parse({}), IsEmpty());
   EXPECT_EQ(EnvironmentOf(options_), told);
-  EXPECT_EQ(told.size(), 15u) << "all that is shared, and nothing else";
+  EXPECT_EQ(told.size(), 19u) << "all that is shared, and nothing else";
+  // A port that this instance has, the other one cannot have.
+  for (const char* port : {"MUSTER_HEALTH", "MUSTER_METRICS"}) {
+    EXPECT_THAT(told, Contains(std::pair(std::string(port), std::string())));
+  }
   EXPECT_EQ(options_.nats.connection.credentials_file, "me.creds");
   EXPECT_EQ(options_.nats.lease, absl::Seconds(90));
   EXPECT_EQ(options_.nats.ack_survives, queue::Survives::kPower);
   EXPECT_EQ(options_.tls.roots, "r.pem");
+  EXPECT_EQ(options_.log_level, base::kWarning);
+  EXPECT_EQ(options_.log_format, base::LogFormat::kJson);
   EXPECT_TRUE(options_.allow_plaintext);
   EXPECT_THAT(options_.listen, ElementsAre("127.0.0.1:7701"));
   EXPECT_EQ(options_.data_dir, ".muster");
@@ -194,6 +212,8 @@ TEST_F(HostOptionsTest, RefusesWhatIsWrongAndNamesIt) {
   EXPECT_THAT(Parse({"--lease", "10ms"}), AllOf(HasSubstr("--lease"), HasSubstr("1s to 12h")));
   EXPECT_THAT(Parse({"--replicas", "6"}), HasSubstr("--replicas"));
   EXPECT_THAT(Parse({"--ack-survives", "fire"}), HasSubstr("--ack-survives"));
+  EXPECT_THAT(Parse({"--log-level", "loud"}),
+              AllOf(HasSubstr("--log-level"), HasSubstr("debug, info, warning, error")));
   EXPECT_THAT(Parse({"--account", "A B"}), HasSubstr("--account"));
   EXPECT_THAT(Parse({"--instance", "p.1"}), HasSubstr("--instance"));
   EXPECT_THAT(Parse({"--tls-cert", "c.pem"}), HasSubstr("--tls-key"));

@@ -10,6 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
@@ -24,6 +25,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/nats/nats_server.h"
+#include "tests/fakes/telemetry/peer.h"
 
 namespace muster::host {
 
@@ -171,6 +173,19 @@ class HostTest : public ::testing::Test {
     } while (until_served && (absl::IsUnavailable(status) || absl::IsCancelled(status)));
     return status;
   }
+  std::string MetricsAddress() const {
+    const std::vector<std::string> lines = log_.lines();
+    for (const std::string& line : lines) {
+      const size_t at = line.find("msg=metrics at=");
+      if (at == line.npos) continue;
+      const size_t begin = at + sizeof("msg=metrics at=") - 1;
+      return line.substr(begin, line.find("/metrics") - begin);
+    }
+    return "";
+  }
+  std::string Metrics() const {
+    return telemetry::Peer(MetricsAddress()).Ask("GET /metrics HTTP/1.0\r\n\r\n");
+  }
   bool Logged(absl::string_view text) const {
     const std::vector<std::string> lines = log_.lines();
     return std::any_of(lines.begin(), lines.end(),
@@ -186,6 +201,49 @@ class HostTest : public ::testing::Test {
   std::thread serving_;
   absl::Status served_;
 };
+
+TEST_F(HostTest, ServesMetricsAlsoBeforeItIsReady) {
+  options_.metrics = "127.0.0.1:0";
+  server_.Kill();
+  Start();
+  EXPECT_THAT(Metrics(), HasSubstr("muster_build_info{version=\""));
+  server_.Restart();
+  role_.AwaitEvents(1);
+  ASSERT_NE(role_.stores_.metrics, nullptr);
+  EXPECT_THAT(Metrics(), HasSubstr("muster_nats_reconnects_total{connection=\"main\"} 0\n"));
+  GetStats(/*until_served=*/true).IgnoreError();
+  while (!absl::StrContains(Metrics(),
+                            "rpc_server_call_duration_seconds_count{method=\"muster.v1."
+                            "QueueService/GetQueueStats\",code=\"NOT_FOUND\"} 1\n")) {
+    std::this_thread::yield();  // the call is measured after its answer is sent
+  }
+}
+
+TEST_F(HostTest, MeasuresNothingUnlessItIsTold) {
+  Start();
+  role_.AwaitEvents(1);
+  EXPECT_EQ(role_.stores_.metrics, nullptr);
+}
+
+TEST_F(HostTest, DoesNotStartWhereThePortOfItsMetricsIsInUse) {
+  options_.metrics = "127.0.0.1:0";
+  Start();
+  HostOptions second = options_;
+  second.metrics = MetricsAddress();
+  const absl::Status started = Host::Start(second, &role_, base::RealClock()).status();
+  EXPECT_EQ(started.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(started.message()), HasSubstr("Address already in use"));
+  EXPECT_THAT(std::string(started.message()), HasSubstr(second.metrics));
+}
+
+TEST_F(HostTest, ShowsMetricsToOthersOnlyIfItIsTold) {
+  options_.metrics = "0.0.0.0:0";
+  const absl::Status started = Host::Start(options_, &role_, base::RealClock()).status();
+  EXPECT_EQ(started.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(started.message()), HasSubstr("--allow-plaintext-metrics"));
+  options_.allow_plaintext_metrics = true;
+  EXPECT_TRUE(Host::Start(options_, &role_, base::RealClock()).ok());
+}
 
 TEST_F(HostTest, SaysWhichServerDoesNotAnswerAndOpensOnceItDoes) {
   server_.Kill();
@@ -220,6 +278,23 @@ TEST_F(HostTest, IsNotReadyWhileItsServerIsAway) {
   role_.AwaitEvents(1);
   HealthWatch health(Connect());
   health.Await("SERVING");
+  server_.Kill();
+  EXPECT_EQ(health.Next(), "NOT_SERVING");
+  server_.Restart();
+  EXPECT_EQ(health.Next(), "SERVING");
+}
+
+// For probes that have no certificate.
+TEST_F(HostTest, AnswersHealthWithoutTlsWhereItIsTold) {
+  options_.health = "0.0.0.0:0";
+  server_.Kill();
+  Start();
+  HealthWatch health(
+      rpc::OpenChannel(absl::StrReplaceAll(host_->health_address(), {{"0.0.0.0", "127.0.0.1"}}))
+          .value());
+  EXPECT_EQ(health.Next(), "NOT_SERVING");
+  server_.Restart();
+  EXPECT_EQ(health.Next(), "SERVING");
   server_.Kill();
   EXPECT_EQ(health.Next(), "NOT_SERVING");
   server_.Restart();

@@ -42,7 +42,8 @@ Membership::~Membership() = default;
 std::vector<std::string> Membership::AddressesOf(v1::Role role) {
   std::vector<bus::RosterEntry> entries = roster_.List(role);
   std::erase_if(entries, [](const bus::RosterEntry& entry) {
-    return entry.leaving || entry.heartbeat.instance().address().empty();
+    return entry.leaving || entry.heartbeat.has_controller_standby() ||
+           entry.heartbeat.instance().address().empty();
   });
   std::stable_sort(
       entries.begin(), entries.end(),

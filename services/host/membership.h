@@ -34,10 +34,15 @@ class Membership {
   // Announces that the instance leaves; still receives heartbeats of others.
   void Leave() { sender_->Leave(); }
 
+  // Something has changed that others should soon know: the next heartbeat comes at once, but at
+  // most one every bus::kGreetInterval. Never blocks.
+  void Announce() { sender_->Greet(); }
+
   bus::Roster& roster() { return roster_; }
   MeshService& service() { return service_; }
 
-  // HOST:PORT of every live instance of `role`, the one with the latest heartbeat first.
+  // HOST:PORT of every live instance of `role` that is no standby, the one with the latest
+  // heartbeat first.
   std::vector<std::string> AddressesOf(v1::Role role);
 
  private:

@@ -12,12 +12,15 @@
 #include "muster/bus/trigger_bus.h"
 #include "muster/queue/queue_store.h"
 #include "muster/rpc/server.h"
+#include "muster/stream/event_stream_store.h"
 #include "muster/sync/optimistic_sync_store.h"
+#include "muster/telemetry/registry.h"
+#include "muster/telemetry/span.h"
 
 namespace muster::host {
 
-// The stores and buses that a host opens for its role, and that all roles share. Not owned; valid
-// from Role::Open to Role::Close.
+// The stores, buses and metrics that a host opens for its role, and that all roles share. Not
+// owned; valid from Role::Open to Role::Close.
 struct Stores {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
@@ -25,6 +28,11 @@ struct Stores {
   bus::TriggerBus* bus = nullptr;
   bus::HeartbeatBus* heartbeats = nullptr;
   std::string address;  // HOST:PORT by which others reach this instance
+  // Null: nothing is measured. What records with it must be gone after Role::Close.
+  telemetry::Registry* metrics = nullptr;
+  // Null: batches are not traced. As metrics.
+  telemetry::SpanSink* spans = nullptr;
+  stream::EventStreamStore* streams = nullptr;
 };
 
 // Ends the host with an error: the role cannot go on. Thread-safe; the first call counts.
@@ -33,13 +41,13 @@ using Fail = std::function<void(const absl::Status&)>;
 //   Open ─► services ─► … ─► Drain ─► Close
 //
 // The host calls these in this order, from one thread. It calls services() only after Open has
-// succeeded; Drain and Close end whatever Open has begun, also if Open failed.
+// succeeded; Drain and Close end all that Open has begun, also if Open failed.
 class Role {
  public:
   virtual ~Role() = default;
 
-  // Begins to work. After a transient error (base::IsTransient) the host calls it again; any other
-  // error ends the host.
+  // Begins to work. After a transient error (base::IsTransient) the host calls it again, within the
+  // time of rpc::RetryAfter if the error has one; any other error ends the host.
   virtual absl::Status Open(const Stores& stores, const Fail& fail) = 0;
 
   // Called once. The services live as long as the role, and take calls until Close.

@@ -15,7 +15,12 @@ using ::testing::HasSubstr;
 
 class InitiatorOptionsTest : public ::testing::Test {
  protected:
-  ~InitiatorOptionsTest() override { unsetenv("MUSTER_TRACE_SAMPLE"); }
+  ~InitiatorOptionsTest() override {
+    for (const char* name :
+         {"MUSTER_TRACE_SAMPLE", "MUSTER_MAX_QUEUE_ITEMS", "MUSTER_MAX_QUEUE_BYTES"}) {
+      unsetenv(name);
+    }
+  }
 
   // Returns the error in `arguments`; empty if there is none.
   std::string Parse(const std::vector<std::string>& arguments) {
@@ -43,6 +48,31 @@ TEST_F(InitiatorOptionsTest, TracesOneBatchInAHundredUnlessToldOtherwise) {
   setenv("MUSTER_TRACE_SAMPLE", "0.25", 1);
   EXPECT_EQ(Parse({}), "");
   EXPECT_EQ(options_.trace_sample, 0.25);
+}
+
+TEST_F(InitiatorOptionsTest, KeepsQueuesWithinTheirMemtablesUnlessToldOtherwise) {
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.back_pressure.max_items, 500'000);
+  EXPECT_EQ(options_.back_pressure.max_bytes, 64 << 20);
+  EXPECT_EQ(Parse({"--max-queue-items", "7", "--max-queue-bytes", "1.5KiB"}), "");
+  EXPECT_EQ(options_.back_pressure.max_items, 7);
+  EXPECT_EQ(options_.back_pressure.max_bytes, 1536);
+  setenv("MUSTER_MAX_QUEUE_ITEMS", "8", 1);
+  setenv("MUSTER_MAX_QUEUE_BYTES", "1GiB", 1);
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.back_pressure.max_items, 8);
+  EXPECT_EQ(options_.back_pressure.max_bytes, 1 << 30);
+}
+
+TEST_F(InitiatorOptionsTest, RefusesBoundsThatNoQueueCanHave) {
+  for (const char* items : {"0", "-1", "1.5", "many", "99999999999999", ""}) {
+    EXPECT_THAT(Parse({std::string("--max-queue-items=") + items}), HasSubstr("--max-queue-items"))
+        << items;
+  }
+  for (const char* bytes : {"0", "-1MiB", "1MX", "1000000TiB", ""}) {
+    EXPECT_THAT(Parse({std::string("--max-queue-bytes=") + bytes}), HasSubstr("--max-queue-bytes"))
+        << bytes;
+  }
 }
 
 TEST_F(InitiatorOptionsTest, RefusesWhatIsNoShare) {

@@ -1,5 +1,5 @@
-// HandlerPrograms: which programs the jobs of a processor may run as their handlers. Whoever may
-// apply a job chooses its `command`; the list is the word of those who run the processor.
+// HandlerPrograms: which programs the jobs of a processor may run as their handlers. Clients that
+// may apply jobs choose the `command`; the operator of the processor chooses this list.
 #pragma once
 
 #include <string>

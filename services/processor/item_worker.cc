@@ -8,6 +8,7 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
+#include "muster/item/batch_trace.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/limits.h"
 #include "services/processor/result_codec.h"
@@ -83,6 +84,10 @@ std::string WantedBy(const item::BatchIdentity& identity) {
                          kMaxWantedBytes);
 }
 
+content::ItemReference ReferenceOf(const item::WorkItem& item) {
+  return {item.identity.batch, item.index, item.identity.owner, item.slice_bytes, item.content};
+}
+
 // Whether the item has failed as a whole on all attempts before this last one.
 bool IsToBeTakenApart(const Attempt& attempt, const input::ParsedRecords& records) {
   return attempt.last && attempt.number > 1 && records.records.size() > 1;
@@ -97,6 +102,16 @@ std::vector<handler::Transaction> TransactionsOf(const input::ParsedRecords& rec
                               static_cast<int>(fields.size()));
   }
   return transactions;
+}
+
+// The records of an item in order do not follow one another in the input.
+void SetLines(const std::vector<int64_t>& lines, input::ParsedRecords* records) {
+  for (input::RecordPosition& record : records->records) {
+    record.line = lines.at(static_cast<size_t>(record.ordinal));
+  }
+  for (input::RejectedRecord& record : records->rejected) {
+    record.line = lines.at(static_cast<size_t>(record.ordinal));
+  }
 }
 
 // Merges the rejections of the parser and of the handler, ordered by line.
@@ -115,16 +130,22 @@ std::vector<handler::Rejection> MergeRejections(const input::ParsedRecords& reco
 
 void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
                             listener::DeliveryContext& context) {
+  ExpectContent(deliveries);
   for (listener::Delivery& delivery : deliveries) {
-    if (context.stop_token().stop_requested()) return;  // deliveries that never began are released
+    if (context.stop_token().stop_requested()) break;  // deliveries that never began are released
     if (!context.Begin(delivery).ok()) continue;
-    const Attempt attempt{delivery.attempt, delivery.last_attempt, delivery.message->interrupted,
-                          context.stop_token(delivery)};
+    const Attempt attempt{delivery.attempt,
+                          delivery.last_attempt,
+                          delivery.message->interrupted,
+                          context.stop_token(delivery),
+                          delivery.message->insertion_time,
+                          delivery.queue};
     MUSTER_FAILPOINT("processor.after_begin");
     Settlement settlement = Work(*delivery.message, attempt);
     MUSTER_FAILPOINT("processor.after_handler");
     context.Settle(delivery, std::move(settlement));
   }
+  spans_.RecordReceive(deliveries);
 }
 
 Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attempt) {
@@ -133,12 +154,27 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   if (absl::IsUnimplemented(item.status())) return LeaveToNewer(message, item.status());
   if (!item.ok()) return Retry(item.status());
   if (IsCancelled(item->identity.batch)) return Unrun();
+  AttemptSpan span(&spans_, attempt.queue, attempt.number, &*item);
+  const base::LogTrace log_trace(item->identity.trace.has_value() ? &*item->identity.trace
+                                                                  : nullptr);
+  Settlement settlement = WorkOnItem(message, attempt, &*item);
+  span.End(&settlement);
+  return settlement;
+}
+
+Settlement ItemWorker::WorkOnItem(const queue::Message& message, const Attempt& attempt,
+                                  item::WorkItem* item) {
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
-  if (worker.ok()) return WorkUnlessCancelled(**worker, *item, attempt);
+  if (worker.ok()) {
+    if (item->by_reference) {
+      if (std::optional<Settlement> absent = ReadContent(message, item)) return *std::move(absent);
+    }
+    Settlement settlement = WorkUnlessCancelled(**worker, *item, attempt);
+    slice_ = std::move(item->slice);
+    return settlement;
+  }
   // Its initiator puts the item again once a worker fits.
-  const bool suspended =
-      setup_->suspended != nullptr && setup_->suspended->Contains(item->identity.batch);
-  if (suspended) return Unrun();
+  if (IsSuspended(item->identity.batch)) return Unrun();
   return LeaveToOthers(*item, WantedBy(item->identity), std::string(worker.status().message()));
 }
 
@@ -171,6 +207,44 @@ Settlement ItemWorker::GiveUpUnlessOver(const queue::Message& message,
   if (ledger::IsUnknownToAll(over.status())) return Dead(why);
   if (!over.ok()) return Retry(over.status());
   return *over ? Unrun() : Dead(why);
+}
+
+void ItemWorker::ExpectContent(absl::Span<const listener::Delivery> deliveries) const {
+  if (setup_->content == nullptr || deliveries.size() < 2) return;
+  std::vector<content::ItemReference> expected;
+  for (const listener::Delivery& delivery : deliveries) {
+    const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItemHeader(delivery.message->body);
+    if (!item.ok() || !item->by_reference) return;
+    expected.push_back(ReferenceOf(*item));
+  }
+  setup_->content->Expect(expected);
+}
+
+std::optional<Settlement> ItemWorker::ReadContent(const queue::Message& message,
+                                                  item::WorkItem* item) {
+  const uint64_t batch = item->identity.batch;
+  if (setup_->content == nullptr) {
+    return LeaveToNewer(message, absl::UnimplementedError("this worker knows no sources"));
+  }
+  item->slice = std::move(slice_);
+  const absl::Status read = setup_->content->Read(ReferenceOf(*item), &item->slice);
+  if (read.ok()) {
+    setup_->absent->NoteRead(batch);
+    return std::nullopt;
+  }
+  // What its initiator stopped, it puts again once the content is back.
+  if (IsCancelled(batch) || IsSuspended(batch)) return Unrun();
+  if (absl::IsNotFound(read) && setup_->is_over) {
+    const absl::StatusOr<bool> over = setup_->is_over(batch);
+    if (over.ok() && *over) return Unrun();
+  }
+  const AbsentContent::Fate fate = setup_->absent->Judge(batch, message.dequeue_count, read);
+  if (fate.leaves) return Unrun();
+  return Settle(Settlement::Kind::kDefer, fate.pause, read.ToString());
+}
+
+bool ItemWorker::IsSuspended(uint64_t batch) const {
+  return setup_->suspended != nullptr && setup_->suspended->Contains(batch);
 }
 
 bool ItemWorker::IsCancelled(uint64_t batch) const {
@@ -238,9 +312,10 @@ Settlement ItemWorker::WorkOnFitting(const item::WorkItem& item, const Attempt& 
 }
 
 Settlement ItemWorker::RejectOversized(const item::WorkItem& item, const Attempt& attempt) const {
+  setup_->metrics.rejected_oversized.Add();
   return Aggregate(
-      item, attempt, {},
-      {{item.first_line, input::OversizedReason(*item.oversized_bytes, item.limit_bytes)}});
+      item, attempt,
+      {{}, {{item.first_line, input::OversizedReason(*item.oversized_bytes, item.limit_bytes)}}});
 }
 
 absl::Status ItemWorker::Parse(const item::WorkItem& item) {
@@ -255,7 +330,10 @@ absl::Status ItemWorker::Parse(const item::WorkItem& item) {
     parser_.emplace(format, positions_, header_fields_);
   }
   parser_->Parse(item.slice, item.first_line, &records_);
-  if (records_.total() == item.transactions) return absl::OkStatus();
+  if (records_.total() == item.transactions) {
+    if (item.ordered.has_value()) SetLines(item.ordered->lines, &records_);
+    return absl::OkStatus();
+  }
   // Splitter and parser disagree: counting anything would break "in = aggregated + rejected".
   return absl::DataLossError(absl::StrCat("the item has ", item.transactions,
                                           " transactions, its slice ", records_.total()));
@@ -284,7 +362,12 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
                "item ", item.identity.batch, "/", item.index, ": counted ", results.counted(),
                ", rejected ", results.rejections().size(), ", of ", records_.records.size());
   setup_->transactions_processed += item.transactions;
-  return Aggregate(item, attempt, results.TakePartials(), rejections);
+  if (!rejections.empty()) {
+    setup_->metrics.rejected_format.Add(static_cast<double>(records_.rejected.size()));
+    setup_->metrics.rejected_handler.Add(
+        static_cast<double>(rejections.size() - records_.rejected.size()));
+  }
+  return Aggregate(item, attempt, {results.TakePartials(), rejections, results.TakeOutputs()});
 }
 
 // A crash makes suspects of many items, of which only one is guilty: they share the isolated
@@ -361,16 +444,18 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
 }
 
 Settlement ItemWorker::Aggregate(const item::WorkItem& item, const Attempt& attempt,
-                                 const std::vector<handler::GroupPartial>& groups,
-                                 const std::vector<handler::Rejection>& rejections) const {
-  absl::StatusOr<std::string> result =
-      EncodeAggregated(item, {setup_->handler_version, setup_->instance, attempt.number}, groups,
-                       rejections, setup_->blobs);
+                                 ItemContribution contribution) const {
+  const bool has_outputs = !setup_->schema.outputs.empty();
+  if (has_outputs && !contribution.outputs.has_value()) contribution.outputs.emplace();
+  if (!has_outputs) contribution.outputs.reset();
+  absl::StatusOr<std::string> result = EncodeAggregated(
+      item, {setup_->handler_version, setup_->instance, attempt.number, attempt.put}, contribution,
+      setup_->blobs);
   return result.ok() ? Publish(*std::move(result)) : Retry(result.status());
 }
 
 std::string ItemWorker::VersionThatGivesUp(const item::BatchIdentity& identity) {
-  // All workers used the version that the batch is bound to, whatever their revision.
+  // Workers of every revision used the version that the batch is bound to.
   if (!identity.handler_version.empty()) return identity.handler_version;
   const absl::StatusOr<ItemWorker*> worker = WorkerFor(identity);
   return (worker.ok() ? *worker : this)->setup_->handler_version;
@@ -378,7 +463,7 @@ std::string ItemWorker::VersionThatGivesUp(const item::BatchIdentity& identity) 
 
 std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& message,
                                                      const queue::Cause& cause) {
-  const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItemHeader(message.body);
+  absl::StatusOr<item::WorkItem> item = item::DecodeWorkItemHeader(message.body);
   if (!item.ok()) {
     // The item and its batch are unknown, so no result can be sent. The batch stays incomplete
     // until the initiator puts the item again.
@@ -386,7 +471,18 @@ std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& messa
               {{"message", message.message_id}, {"why", item.status().ToString()}});
     return {};
   }
-  const Provenance provenance{VersionThatGivesUp(item->identity), setup_->instance, cause.attempts};
+  if (item->by_reference && setup_->content != nullptr) {
+    base::LogUnlessOk(base::kWarning,
+                      "a dead letter can be redriven only while its source is there",
+                      setup_->content->KeepForRedrive(ReferenceOf(*item)),
+                      {{"item", absl::StrCat(item->identity.batch, "/", item->index)}});
+  }
+  if (telemetry::Wants(setup_->spans, item->identity.trace)) {
+    base::TraceContext& trace = *item->identity.trace;
+    trace.parent = item::ItemSpanId(trace, item->identity.batch, item->index);
+  }
+  const Provenance provenance{VersionThatGivesUp(item->identity), setup_->instance, cause.attempts,
+                              message.insertion_time};
   // The reason may come from a linked handler: bound its length and make it printable.
   const std::string why = base::Printable(cause.reason, queue::kMaxReasonBytes);
   return Publish(EncodeDeadLettered(*item, provenance, why)).outputs;

@@ -17,6 +17,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
+#include "muster/content/item_content.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/health.h"
 #include "muster/input/record_parser.h"
@@ -26,7 +27,12 @@
 #include "muster/job/job.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
+#include "muster/telemetry/span.h"
+#include "services/processor/absent_content.h"
+#include "services/processor/pool_metrics.h"
+#include "services/processor/result_codec.h"
 #include "services/processor/slow_items.h"
+#include "services/processor/work_spans.h"
 
 namespace muster::processor {
 
@@ -54,6 +60,9 @@ struct WorkerSetup {
   std::string handler_version;
   std::string instance;              // the name that results carry as their worker
   blob::BlobStore* blobs = nullptr;  // not owned
+  // Where the content of items is that travels by reference; null: other workers take those items.
+  content::ItemContent* content = nullptr;  // not owned
+  AbsentContent* absent = nullptr;          // not owned; set with `content`
   // Makes handlers that run in a process of their own, for suspects; empty: suspects run like other
   // items.
   handler::HandlerFactory isolated;
@@ -70,11 +79,15 @@ struct WorkerSetup {
   // Transactions of processed items, counted at each attempt: for progress bars, not for
   // accounting.
   mutable std::atomic<uint64_t> transactions_processed{0};
+  // In which workers have made their handlers, since they began.
+  mutable std::atomic<int64_t> starting_nanoseconds{0};
   mutable LoggedBatches misfits;           // one log line for a batch, not one for each item
   base::Clock* clock = base::RealClock();  // not owned
-  // Warns of calls of the handler that take long; null: nobody does. Not owned.
+  // Warns of calls of the handler that take long; null: no warning is given. Not owned.
   SlowItems* slow_items = nullptr;
   std::shared_ptr<handler::HealthIssues> health;  // of the job; gets those warnings, too
+  ItemMetrics metrics;
+  telemetry::SpanSink* spans = nullptr;  // null: batches are not traced. Not owned.
 };
 
 // One revision of a job, with all that a worker needs for its items.
@@ -95,7 +108,7 @@ class RevisionSource {
   virtual absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) = 0;
 };
 
-// ItemWorker: what one worker does with one work item: decode → parse → handler → result.
+// ItemWorker: what one worker does with one work item: decode → content → parse → handler → result.
 
 // One attempt at a message.
 struct Attempt {
@@ -103,6 +116,8 @@ struct Attempt {
   bool last = false;
   bool suspect = false;  // the worker of the attempt before died with it
   std::stop_token stop_token;
+  absl::Time put = absl::InfinitePast();  // when the message was put; else: not known
+  const queue::QueueId* queue = nullptr;  // where it came from; null: it is not traced. Not owned.
 };
 
 // Not thread-safe: one per dequeue task. It is the listener's Subscriber.
@@ -110,7 +125,7 @@ class ItemWorker final : public listener::Subscriber {
  public:
   // `setup` is not owned.
   ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handler> handler)
-      : setup_(setup), handler_(std::move(handler)) {}
+      : setup_(setup), spans_(setup->spans, setup->clock), handler_(std::move(handler)) {}
 
   void OnMessages(absl::Span<listener::Delivery> deliveries,
                   listener::DeliveryContext& context) override;
@@ -122,6 +137,9 @@ class ItemWorker final : public listener::Subscriber {
   listener::Settlement Work(const queue::Message& message, const Attempt& attempt);
 
  private:
+  // As Work, once the message is decoded.
+  listener::Settlement WorkOnItem(const queue::Message& message, const Attempt& attempt,
+                                  item::WorkItem* item);
   // Answers this worker, or one for the revision that the item's batch is bound to. The error says
   // why there is none.
   absl::StatusOr<ItemWorker*> WorkerFor(const item::BatchIdentity& identity);
@@ -133,6 +151,7 @@ class ItemWorker final : public listener::Subscriber {
   // version, workers with other versions may have tried the item, too.
   std::string VersionThatGivesUp(const item::BatchIdentity& identity);
   bool IsCancelled(uint64_t batch) const;
+  bool IsSuspended(uint64_t batch) const;
   // Puts the item back without counting the attempt; logs the first such item of each batch.
   listener::Settlement LeaveToOthers(const item::WorkItem& item, std::string wanted,
                                      std::string why) const;
@@ -142,6 +161,11 @@ class ItemWorker final : public listener::Subscriber {
   // and a copy that comes later is of no use.
   listener::Settlement GiveUpUnlessOver(const queue::Message& message,
                                         const absl::Status& why) const;
+  // Lets the content know which items come next.
+  void ExpectContent(absl::Span<const listener::Delivery> deliveries) const;
+  // Reads the item's slice, which travels by reference. nullopt: it is there.
+  std::optional<listener::Settlement> ReadContent(const queue::Message& message,
+                                                  item::WorkItem* item);
   // Has `worker`, which fits the item, work on it; stops when the batch is cancelled.
   listener::Settlement WorkUnlessCancelled(ItemWorker& worker, const item::WorkItem& item,
                                            Attempt attempt) const;
@@ -149,8 +173,7 @@ class ItemWorker final : public listener::Subscriber {
   listener::Settlement WorkOn(const item::WorkItem& item, const Attempt& attempt);
   listener::Settlement RejectOversized(const item::WorkItem& item, const Attempt& attempt) const;
   listener::Settlement Aggregate(const item::WorkItem& item, const Attempt& attempt,
-                                 const std::vector<handler::GroupPartial>& groups,
-                                 const std::vector<handler::Rejection>& rejections) const;
+                                 ItemContribution contribution) const;
   // The handler for this attempt: a suspect gets the handler that runs in a process of its own.
   absl::StatusOr<handler::Handler*> HandlerFor(const Attempt& attempt);
   // Calls the handler; if that takes long, the log and the health issues tell of it.
@@ -165,6 +188,7 @@ class ItemWorker final : public listener::Subscriber {
   absl::Status Parse(const item::WorkItem& item);
 
   const WorkerSetup* const setup_;  // not owned
+  WorkSpans spans_;
   const std::unique_ptr<handler::Handler> handler_;
   std::unique_ptr<handler::Handler> isolated_;  // once there was a suspect
   // The latest other revision that an item was bound to, and its worker, which uses it; null: none
@@ -176,6 +200,7 @@ class ItemWorker final : public listener::Subscriber {
   int header_fields_ = -1;
   std::optional<input::RecordParser> parser_;
   input::ParsedRecords records_;  // reused
+  std::string slice_;             // space for the content of items; reused
 };
 
 }  // namespace muster::processor

@@ -76,6 +76,24 @@ TEST_F(ItemWorkerTest, RejectsWhatParserAndHandlerRefuseInOrderOfLine) {
   EXPECT_THAT(result.aggregated().rejections(1).reason(), HasSubstr("fields"));
 }
 
+// Its records stand on lines of their own.
+TEST_F(ItemWorkerTest, NamesTheLinesOfAnItemInOrder) {
+  item::BatchIdentity identity{3, "sum", "r1", "7", std::nullopt, {0, 1}, 2};
+  item::WorkItemEncoder encoder(identity, 1 << 20, &blobs_);
+  const std::string slice = "ann,x\nann,1\nann,2,3\n";
+  ledger::ItemBoundary boundary;
+  boundary.length = slice.size();
+  boundary.first_line = 12;
+  boundary.transactions = 3;
+  boundary.content = base::Fingerprint(slice);
+  queue::Message message;
+  message.body = *encoder.EncodeOrdered(4, boundary, slice, {"ann", {12, 40, 7000}});
+  const v1::ItemResult result = ResultOf(Work(message));
+  ASSERT_EQ(result.aggregated().rejections_size(), 2);
+  EXPECT_EQ(result.aggregated().rejections(0).line(), 12);
+  EXPECT_EQ(result.aggregated().rejections(1).line(), 7000);
+}
+
 TEST_F(ItemWorkerTest, AnOversizedRecordIsOneRejection) {
   const v1::ItemResult result = ResultOf(Work(Item("", 1, true)));
   ASSERT_EQ(result.aggregated().rejections_size(), 1);

@@ -113,8 +113,9 @@ JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& ac
   options.allow_plaintext = access.allow_plaintext;
   options.processor = access.instance;
   options.on_refused = access.on_refused;
-  options.on_unreached = access.on_unreached;
-  options.reach_patience = access.reach_patience;
+  options.draining = access.draining;
+  options.on_no_server = access.on_no_server;
+  options.server_patience = access.server_patience;
   options.parameters.insert(grpc.env.begin(), grpc.env.end());
   options.version = grpc.version;
   options.deadline = grpc.deadline;

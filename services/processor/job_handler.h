@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -55,10 +56,12 @@ struct HandlerAccess {
   ProgramBounds bounds = {};
   // Called on a worker's thread when the handler refuses the job; may be empty.
   std::function<void(const absl::Status&)> on_refused = {};
-  // Called likewise when no server has answered at the handler's address for reach_patience, nor
-  // ever before.
-  std::function<void(const absl::Status&)> on_unreached = {};
-  absl::Duration reach_patience = handler::grpc::kReachPatience;
+  // Called likewise when no handler server of the job's version is there for server_patience, as
+  // GrpcOptions says.
+  std::function<void(const absl::Status&)> on_no_server = {};
+  absl::Duration server_patience = handler::grpc::kServerPatience;
+  // Set: items that wait for a handler server are released, those with it are finished.
+  std::stop_token draining = {};
 };
 
 // NotFound: the job names a linked handler that this program does not have. `clock` is not owned.

@@ -21,6 +21,16 @@ absl::Status StopAll(const std::vector<JobListener>& served, absl::Duration grac
   return all;
 }
 
+void LoadReport::NotePause(const listener::QueueListener& listener, Metered* metered,
+                           v1::JobLoad* load) const {
+  if (listener.phase() != listener::ListenerPhase::kPaused) return metered->paused_since.reset();
+  if (!metered->paused_since.has_value()) metered->paused_since = clock_->Now();
+  load->set_trouble(absl::StrCat(
+      "its workers are paused since ",
+      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", *metered->paused_since, absl::UTCTimeZone()),
+      ", `muster worker resume` lets them go on"));
+}
+
 void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
   std::map<std::string, std::string> open_issues = listeners_->OpenIssues();
   std::map<std::string, Metered> meters;
@@ -36,6 +46,7 @@ void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
     v1::JobLoad* const load = heartbeat->add_jobs();
     *load = metered.meter.Measure(
         {served.listener->Load(), served.listener->counters(), served.transactions}, window);
+    NotePause(*served.listener, &metered, load);
     if (const auto trouble = open_issues.extract(served.job)) load->set_trouble(trouble.mapped());
     meters.emplace(served.job, std::move(metered));
   }

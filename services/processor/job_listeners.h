@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/base/clock.h"
 #include "muster/listener/listener.h"
 #include "muster/listener/load_meter.h"
 #include "muster/v1/heartbeat.pb.h"
@@ -23,6 +25,7 @@ struct JobListener {
   std::shared_ptr<listener::QueueListener> listener;
   std::string handler_version = {};  // of the handler that it runs
   uint64_t transactions = 0;         // that it has processed so far
+  absl::Duration starting = {};      // in which its tasks have made their handlers, so far
 };
 
 // Stops all listeners at the same time, each as QueueListener::Stop does. DeadlineExceeded names a
@@ -41,6 +44,10 @@ class JobListeners {
   // reason. Omits jobs whose handler only other processors have.
   virtual std::map<std::string, std::string> OpenIssues() = 0;
 
+  // The release for which all listeners wait before they take the first message; empty: they take
+  // messages.
+  virtual std::string ParkedFor() { return ""; }
+
   // From now on no new listener replaces that of `job`. Empty `job`: no listener is replaced, and
   // no new job gets one. Stops nothing.
   virtual void Retire(absl::string_view job) = 0;
@@ -51,19 +58,27 @@ class JobListeners {
 // Not thread-safe.
 class LoadReport {
  public:
-  // `listeners` is not owned and outlives the report.
-  explicit LoadReport(JobListeners* listeners) : listeners_(listeners) {}
+  // Neither is owned; both outlive the report.
+  explicit LoadReport(JobListeners* listeners, base::Clock* clock = base::RealClock())
+      : listeners_(listeners), clock_(clock) {}
 
   // Adds the handlers of the instance, the load of each of its jobs, and what keeps it from working
   // for a job. `window` is the time since the last call, which the load covers.
   void AddTo(absl::Duration window, v1::Heartbeat* heartbeat);
 
  private:
-  JobListeners* const listeners_;  // not owned
   struct Metered {
     std::weak_ptr<listener::QueueListener> listener;  // the listener that `meter` measures
     listener::LoadMeter meter;
+    std::optional<absl::Time> paused_since = std::nullopt;  // as this report noticed it
   };
+
+  // A paused listener works for no batch, and only an operator can change that.
+  void NotePause(const listener::QueueListener& listener, Metered* metered,
+                 v1::JobLoad* load) const;
+
+  JobListeners* const listeners_;          // not owned
+  base::Clock* const clock_;               // not owned
   std::map<std::string, Metered> meters_;  // by job
 };
 

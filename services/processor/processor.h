@@ -8,19 +8,26 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/blob/blob_store.h"
 #include "muster/bus/trigger_bus.h"
+#include "muster/content/item_content.h"
 #include "muster/handler/handler.h"
 #include "muster/item/cancelled_batches.h"
 #include "muster/item/suspended_batches.h"
 #include "muster/job/job.h"
 #include "muster/listener/listener.h"
 #include "muster/queue/queue_store.h"
+#include "muster/sync/optimistic_sync_store.h"
+#include "muster/telemetry/registry.h"
+#include "muster/telemetry/span.h"
 #include "services/processor/item_worker.h"
+#include "services/processor/job_key_holds.h"
+#include "services/processor/ordered_partitions.h"
 
 namespace muster::processor {
 
@@ -48,14 +55,23 @@ struct Dependencies {
   bus::TriggerBus* bus = nullptr;
   blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;
+  // The content of items that travels by reference; null: other processors take those items.
+  content::ItemContent* content = nullptr;
   // Cancelled batches, whose items are taken and dropped; null: there are none.
   item::CancelledBatches* cancelled = nullptr;
-  SlowItems* slow_items = nullptr;  // warns of slow handlers; null: nobody does
+  SlowItems* slow_items = nullptr;  // warns of slow handlers; null: no warning is given
   // Suspended batches, whose items are dropped if no worker here fits; null: they are given back.
   item::SuspendedBatches* suspended = nullptr;
   // Whether a batch is complete or cancelled, so that nothing needs an item of it that cannot be
   // read; ledger::UnknownToAll as ledger::BatchRecords. Empty: such an item is given up.
   std::function<absl::StatusOr<bool>(uint64_t batch)> is_over = nullptr;
+  telemetry::Registry* metrics = nullptr;  // null: nothing is measured
+  telemetry::SpanSink* spans = nullptr;    // null: batches are not traced
+  // Where the processors of a mesh share the partitions of jobs with order_by; null: this is the
+  // only processor of the queues.
+  sync::OptimisticSyncStore* sync = nullptr;
+  // Where the keys are recorded that jobs with `on_poison: hold` hold; null: the same as `sync`.
+  sync::OptimisticSyncStore* held_keys = nullptr;
 };
 
 struct Options {
@@ -80,6 +96,9 @@ struct Options {
   int min_partitions = 0;
 };
 
+// Of a job with order_by, a processor works on the partitions that it owns (ordered_partitions.h);
+// other jobs' processors compete for all.
+//
 // Thread-safe.
 class Processor {
  public:
@@ -92,12 +111,20 @@ class Processor {
                                                            const Dependencies& dependencies,
                                                            const Options& options);
 
+  // Makes handlers for so many workers, and keeps them for the first ones, so that these need not
+  // wait for programs that start. Ends early when `goes_on` answers false, which it is asked before
+  // each handler, or with the first error, which a worker will meet again.
+  void Warm(int workers, absl::FunctionRef<bool()> goes_on);
+
   absl::Status Start();
   // See QueueListener::Stop.
   absl::Status Stop(absl::Duration grace);
 
   // Counted since this processor was made; an item that is processed twice counts twice.
   uint64_t transactions_processed() const { return setup_.transactions_processed; }
+
+  // Time in which workers have made their handlers.
+  absl::Duration starting() const { return absl::Nanoseconds(setup_.starting_nanoseconds.load()); }
 
   const std::string& handler_version() const { return setup_.handler_version; }
 
@@ -106,8 +133,19 @@ class Processor {
  private:
   Processor() = default;
 
-  WorkerSetup setup_;
-  std::unique_ptr<listener::QueueListener> listener_;  // uses setup_
+  absl::Status MakeListener(listener::ListenerOptions options,
+                            listener::QueueListener::SubscriberFactory subscribers,
+                            const Dependencies& dependencies);
+
+  std::unique_ptr<AbsentContent> absent_;
+  handler::HandlerFactory lend_;  // from a pool
+  WorkerSetup setup_;             // uses absent_
+  // Of a job with order_by; the listener and it use each other, and the listener stops first.
+  std::unique_ptr<OrderedPartitions> ordered_;
+  std::unique_ptr<JobKeyHolds> holds_;                 // of one with `on_poison: hold`
+  std::unique_ptr<listener::QueueListener> listener_;  // uses setup_ and holds_
+  std::string owner_group_;
+  int partitions_ = 0;
 };
 
 }  // namespace muster::processor

@@ -13,6 +13,10 @@
 #include "absl/strings/str_split.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
+#include "muster/os/process_identity.h"
+#include "muster/partition/member_metrics.h"
+#include "muster/release/releases.h"
+#include "muster/telemetry/catalogue.h"
 #include "services/processor/processor.h"
 
 namespace muster::processor {
@@ -30,19 +34,23 @@ ServiceOptions Limited(ServiceOptions options, const host::HostOptions& host) {
 }  // namespace
 
 ProcessorRole::ProcessorRole(const handler::HandlerRegistry* handlers,
-                             const host::HostOptions& host, ServiceOptions options,
+                             const host::HostOptions& host, const ServiceOptions& options,
                              base::Clock* clock)
     : host_(host),
+      content_from_initiator_(options.content_from_initiator),
       clock_(clock),
-      service_(handlers, Limited(std::move(options), host), clock),
+      service_(handlers, Limited(options, host), clock),
       workers_(&service_, clock),
-      load_(&service_) {}
+      load_(&service_),
+      standby_(options.standby.empty() ? nullptr
+                                       : std::make_unique<Standby>(options.standby, clock)) {}
 
 // The host calls this again after a transient error, so each part that is already open stays.
-absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) {
+absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail& fail) {
   if (membership_ == nullptr) {
     const auto complete = [this](absl::Duration window, v1::Heartbeat* heartbeat) {
       load_.AddTo(window, heartbeat);
+      if (standby_ != nullptr) standby_->AddTo(heartbeat);
     };
     MUSTER_ASSIGN_OR_RETURN(membership_, host::Membership::Join(v1::ROLE_PROCESSOR, host_.instance,
                                                                 stores, clock_, complete));
@@ -53,19 +61,34 @@ absl::Status ProcessorRole::Open(const host::Stores& stores, const host::Fail&) 
     suspended_ = std::make_unique<item::SuspendedBatches>(stores.sync);
     ledgers_ = std::make_unique<ledger::remote::RemoteBatchRecords>(
         [this] { return membership_->AddressesOf(v1::ROLE_INITIATOR); }, host_.channel());
+    content_ = std::make_unique<content::remote::RemoteContent>(
+        ledgers_.get(), content_from_initiator_ ? "" : os::BootId());
   }
-  if (works_) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(
-      service_.Start({.queues = stores.queues,
-                      .bus = stores.bus,
-                      .blobs = stores.blobs,
-                      .clock = clock_,
-                      .cancelled = cancelled_.get(),
-                      .suspended = suspended_.get(),
-                      .is_over = [this](uint64_t batch) { return IsOver(batch); }},
-                     jobs_.get()));
+  partition::ShowMemberMetrics(stores.metrics);
+  telemetry::FamilyOf(stores.metrics, telemetry::kParkedProcessors.entry());
+  if (!works_) MUSTER_RETURN_IF_ERROR(StartService(stores));
   works_ = true;
-  return absl::OkStatus();
+  if (standby_ == nullptr) return absl::OkStatus();
+  return standby_->Begin(stores.sync, stores.bus,
+                         {.go = [this] { service_.Unpark(); },
+                          .announce = [this] { membership_->Announce(); },
+                          .fail = fail},
+                         stores.metrics);
+}
+
+absl::Status ProcessorRole::StartService(const host::Stores& stores) {
+  return service_.Start({.queues = stores.queues,
+                         .bus = stores.bus,
+                         .blobs = stores.blobs,
+                         .clock = clock_,
+                         .content = content_.get(),
+                         .cancelled = cancelled_.get(),
+                         .suspended = suspended_.get(),
+                         .is_over = [this](uint64_t batch) { return IsOver(batch); },
+                         .metrics = stores.metrics,
+                         .spans = stores.spans,
+                         .sync = stores.sync},
+                        jobs_.get());
 }
 
 absl::StatusOr<bool> ProcessorRole::IsOver(uint64_t number) {
@@ -79,12 +102,14 @@ std::vector<rpc::ServedService> ProcessorRole::services() {
 
 void ProcessorRole::Drain(absl::Duration grace) {
   if (membership_ != nullptr) membership_->Leave();
+  if (standby_ != nullptr) standby_->Stop();
   service_.Stop(grace);
 }
 
 // The workers ask through ledgers_, and these through membership_.
 void ProcessorRole::Close() {
   service_.Close();
+  content_.reset();
   ledgers_.reset();
   membership_.reset();
   works_ = false;
@@ -217,6 +242,16 @@ void AddProcessorOptions(CLI::App* app, ServiceOptions* options) {
       ->envname(host::EnvironmentName("--threads"))
       ->check(CLI::Range(1, kMaxThreads))
       ->capture_default_str();
+  app->add_option("--standby", options->standby,
+                  "Warm up, then take no item before `muster release NAME`")
+      ->envname(host::EnvironmentName("--standby"))
+      ->check([](const std::string& name) {
+        return std::string(release::ValidateName(name).message());
+      })
+      ->type_name("NAME");
+  app->add_flag("--content-from-initiator", options->content_from_initiator,
+                "Have initiators send the content of items even where their files are on this host")
+      ->envname(host::EnvironmentName("--content-from-initiator"));
   AddHandlerOptions(app, &options->handlers);
 }
 

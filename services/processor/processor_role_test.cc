@@ -57,6 +57,14 @@ TEST_F(ProcessorOptionsTest, WorksForEveryJobUnlessToldOtherwise) {
   EXPECT_GE(options_.threads, 1);
 }
 
+TEST_F(ProcessorOptionsTest, MayWaitForARelease) {
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.standby, "");
+  EXPECT_EQ(Parse({"--standby", "black-friday"}), "");
+  EXPECT_EQ(options_.standby, "black-friday");
+  EXPECT_THAT(Parse({"--standby", "black friday"}), HasSubstr("is no name of a release"));
+}
+
 TEST_F(ProcessorOptionsTest, GivesEachJobItsOwnNumberOfThreads) {
   EXPECT_EQ(Parse({"--job", "urgent=8", "--job", "bulk", "--threads", "2"}), "");
   EXPECT_THAT(Pools(), ElementsAre("urgent:8", "bulk:0"));

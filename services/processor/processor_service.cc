@@ -46,7 +46,11 @@ ServiceOptions Named(ServiceOptions options) {
 
 ProcessorService::ProcessorService(const handler::HandlerRegistry* handlers, ServiceOptions options,
                                    base::Clock* clock)
-    : handlers_(handlers), options_(Named(std::move(options))), clock_(clock), slow_items_(clock) {}
+    : handlers_(handlers),
+      options_(Named(std::move(options))),
+      clock_(clock),
+      slow_items_(clock),
+      parked_(!options_.standby.empty()) {}
 
 ProcessorService::~ProcessorService() {
   Stop(absl::ZeroDuration());
@@ -59,7 +63,8 @@ absl::Status ProcessorService::Start(const Dependencies& dependencies, job::JobR
   deps_.slow_items = &slow_items_;
   jobs_ = jobs;
   revisions_ = std::make_unique<RevisionCache>(jobs, handlers_, deps_.blobs, options_.handlers,
-                                               clock_, deps_.slow_items);
+                                               clock_, deps_.slow_items, deps_.metrics);
+  pool_metrics_ = std::make_unique<PoolMetrics>(this, deps_.metrics);
   // Subscribe before the first look, so that no change falls between the two.
   MUSTER_ASSIGN_OR_RETURN(subscription_,
                           deps_.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
@@ -225,6 +230,7 @@ absl::Status ProcessorService::Make(const job::JobSummary& job, const ServedPtr&
 
 HandlerAccess ProcessorService::AccessOf(const ServedPtr& served) {
   HandlerAccess access = options_.handlers;
+  access.draining = served->draining.get_token();
   access.on_refused = [this, weak = std::weak_ptr<Served>(served)](const absl::Status& why) {
     base::MutexLock lock(&mu_);
     refused_.push_back({weak, why});
@@ -275,20 +281,54 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
   if (old != nullptr && old->processor->listener().phase() == listener::ListenerPhase::kPaused) {
     made->processor->listener().Pause();
   }
+  bool parked = false;
   {
     base::MutexLock lock(&mu_);
     if (!IsWantedLocked(job)) return;
     served_[job] = made;
+    parked = parked_;
+    if (parked) {
+      // Workers that start take what has been made by then.
+      made->warming = std::async(
+          std::launch::async, [this, processor = made->processor.get(), threads = ThreadsFor(job),
+                               draining = made->draining.get_token()] {
+            processor->Warm(threads,
+                            [&] { return !draining.stop_requested() && !ParkedFor().empty(); });
+          });
+    }
   }
-  // Other threads see the processor from here on, and may have stopped it already.
-  if (const absl::Status started = made->processor->Start(); !started.ok()) {
-    health_issues_.Report(job, {InWords(started)});
-    Forget(made);
-  } else {
-    base::Log(base::kInfo, old == nullptr ? "works for a job" : "works for a job that has changed",
-              {{"job", job}, {"revision", made->as_of.revision}});
-  }
+  // Other threads see the processor from here on, and may have started or stopped it already.
+  if (!parked) Begin(made, old == nullptr ? "works for a job" : "works for a job that has changed");
   if (old != nullptr) DrainAside(old);
+}
+
+void ProcessorService::Begin(const ServedPtr& served, absl::string_view what) {
+  const std::string& job = served->as_of.name;
+  if (const absl::Status started = served->processor->Start(); !started.ok()) {
+    health_issues_.Report(job, {InWords(started)});
+    Forget(served);
+    return;
+  }
+  base::Log(base::kInfo, what, {{"job", job}, {"revision", served->as_of.revision}});
+}
+
+// What is made from now on finds the service not parked, and what was made before is in served_. So
+// each is started once.
+void ProcessorService::Unpark() {
+  std::map<std::string, ServedPtr> served;
+  {
+    base::MutexLock lock(&mu_);
+    if (stopping_ || !std::exchange(parked_, false)) return;
+    for (const auto& [job, one] : served_) {
+      if (IsWantedLocked(job)) served.emplace(job, one);
+    }
+  }
+  for (const auto& [job, one] : served) Begin(one, "works for a job");
+}
+
+std::string ProcessorService::ParkedFor() {
+  base::MutexLock lock(&mu_);
+  return parked_ ? options_.standby : "";
 }
 
 void ProcessorService::Forget(const ServedPtr& served) {
@@ -310,10 +350,13 @@ void ProcessorService::Drop(const std::string& job) {
 }
 
 void ProcessorService::DrainAside(ServedPtr served) {
-  drains_.push_back(
-      std::async(std::launch::async, [served = std::move(served), grace = options_.drain_grace] {
-        WarnIfCutOff(served->processor->Stop(grace));
-      }));
+  served->draining.request_stop();
+  drains_.push_back(std::async(std::launch::async,
+                               [this, served = std::move(served), grace = options_.drain_grace] {
+                                 served->AwaitWarm();
+                                 WarnIfCutOff(served->processor->Stop(grace));
+                                 pool_metrics_->NoteEnded(ListenerOf(served));
+                               }));
 }
 
 void ProcessorService::ReapDrained() {
@@ -330,6 +373,13 @@ void ProcessorService::Stop(absl::Duration grace) {
   }
   subscription_.reset();
   if (thread_.joinable()) thread_.join();
+  std::map<std::string, ServedPtr> served;
+  {
+    base::MutexLock lock(&mu_);
+    served = served_;
+  }
+  for (const auto& [job, one] : served) one->draining.request_stop();
+  for (const auto& [job, one] : served) one->AwaitWarm();
   WarnIfCutOff(StopAll(Listeners(), grace));
   drains_.clear();  // waits for each drain to end
 }
@@ -341,6 +391,7 @@ void ProcessorService::Close() {
     served.swap(served_);
   }
   served.clear();
+  pool_metrics_.reset();
   revisions_.reset();
 }
 
@@ -348,7 +399,8 @@ JobListener ProcessorService::ListenerOf(const ServedPtr& served) {
   return {served->as_of.name,
           {served, &served->processor->listener()},
           served->processor->handler_version(),
-          served->processor->transactions_processed()};
+          served->processor->transactions_processed(),
+          served->processor->starting()};
 }
 
 std::vector<JobListener> ProcessorService::Listeners() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "muster/job/job_registry.h"
 #include "services/processor/job_handler.h"
 #include "services/processor/job_listeners.h"
+#include "services/processor/pool_metrics.h"
 #include "services/processor/processor.h"
 #include "services/processor/revision_cache.h"
 #include "services/processor/slow_items.h"
@@ -67,6 +69,9 @@ class HealthIssues {
 // A handler that is a gRPC server may refuse a job. The service then drains the job's Processor,
 // and the next look makes another one.
 //
+// With `standby` it is parked at first: it follows the jobs, makes their Processors and the
+// handlers of their workers, and starts no listener before Unpark.
+//
 // If a job changes, the old or the new Processor works on each item with the revision that its
 // batch is bound to (RevisionCache).
 
@@ -82,9 +87,14 @@ struct ServiceOptions {
   std::vector<JobPool> pools;  // works for these jobs only, none of them twice; empty: for all
   int threads = 1;             // the most workers of a job without a number in `pools`
   absl::Duration look_interval = kLookInterval;
+  // The release for which the service waits before any listener takes a message (Unpark). Empty: it
+  // does not wait.
+  std::string standby = "";
+  // Initiators send the content of items even where their files are on this host.
+  bool content_from_initiator = false;
   // How long the handlers of a job that has changed or was deleted may take to finish.
   absl::Duration drain_grace = absl::Seconds(30);
-  // The service sets its `instance` and `on_refused`.
+  // The service sets its `instance`, `on_refused` and `draining`.
   HandlerAccess handlers;
 };
 
@@ -105,6 +115,10 @@ class ProcessorService final : public JobListeners {
   absl::Status Start(const Dependencies& dependencies, job::JobRegistry* jobs)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Starts all listeners that it has, and all later ones when they are made. Does nothing on a
+  // second call.
+  void Unpark() ABSL_LOCKS_EXCLUDED(mu_);
+
   // Stops all listeners at the same time, within `grace`; Listeners still answers their states.
   // Listeners of jobs that changed before keep the grace that they were given then. See
   // QueueListener::Stop.
@@ -115,6 +129,7 @@ class ProcessorService final : public JobListeners {
 
   std::vector<JobListener> Listeners() override ABSL_LOCKS_EXCLUDED(mu_);
   std::map<std::string, std::string> OpenIssues() override ABSL_LOCKS_EXCLUDED(mu_);
+  std::string ParkedFor() override ABSL_LOCKS_EXCLUDED(mu_);
   void Retire(absl::string_view job) override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -124,6 +139,14 @@ class ProcessorService final : public JobListeners {
     job::JobDefinition definition;
     std::unique_ptr<Processor> processor;  // uses the definition
     std::shared_ptr<handler::HealthIssues> health;
+    std::stop_source draining;
+    // Makes handlers while the service is parked; uses the service and the processor. Set before
+    // other threads see this object.
+    std::future<void> warming;
+
+    void AwaitWarm() const {
+      if (warming.valid()) warming.wait();
+    }
   };
   using ServedPtr = std::shared_ptr<Served>;  // shared: see JobListener
 
@@ -165,6 +188,8 @@ class ProcessorService final : public JobListeners {
   absl::StatusOr<int> CountPartitions(const job::JobDefinition& job) const ABSL_LOCKS_EXCLUDED(mu_);
   // Starts `made` in place of `old`, which may be null.
   void Replace(const ServedPtr& old, const ServedPtr& made) ABSL_LOCKS_EXCLUDED(mu_);
+  // Starts its listener.
+  void Begin(const ServedPtr& served, absl::string_view what) ABSL_LOCKS_EXCLUDED(mu_);
   // Forgets a served job, so that the next look tries it anew.
   void Forget(const ServedPtr& served) ABSL_LOCKS_EXCLUDED(mu_);
   void Drop(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);
@@ -186,6 +211,7 @@ class ProcessorService final : public JobListeners {
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
 
   HealthIssues health_issues_;
+  std::unique_ptr<PoolMetrics> pool_metrics_;  // from Start to Close
 
   base::Mutex mu_;
   base::CondVar changed_;
@@ -196,6 +222,7 @@ class ProcessorService final : public JobListeners {
   std::map<std::string, ServedPtr> served_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> retired_ ABSL_GUARDED_BY(mu_);
   bool all_retired_ ABSL_GUARDED_BY(mu_) = false;
+  bool parked_ ABSL_GUARDED_BY(mu_);
 
   // Only for the thread that looks; Start and Stop use them while it does not run.
   bool look_soon_ = false;

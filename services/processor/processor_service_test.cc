@@ -1,5 +1,6 @@
 #include "services/processor/processor_service.h"
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <optional>
@@ -30,7 +31,7 @@ class UnreachableOnce final : public queue::InterceptedStore {
  private:
   absl::Status Before(queue::Verb verb, const queue::QueueId&) override {
     if (verb != queue::Verb::kAdministration || std::exchange(was_asked_, true)) return {};
-    return absl::UnavailableError("nobody listens there");
+    return absl::UnavailableError("no process listens there");
   }
   void After(queue::Verb, const queue::QueueId&, bool) override {}
 
@@ -56,6 +57,86 @@ TEST_F(ProcessorServiceTest, WorksForAJobThatIsAppliedLater) {
   Tell();
   Await([&] { return ListenerOf("apples") != nullptr; });
   Put(apples, "braeburn");
+  EXPECT_EQ(AwaitResult("apples"), "braeburn");
+}
+
+// A parked service has all that the first item needs, and takes none.
+TEST_F(ProcessorServiceTest, TakesNoItemBeforeItIsUnparked) {
+  options_.standby = "go";
+  const job::JobEntry apples = Apply(Definition("apples", 5));
+  Start();
+  EXPECT_EQ(service_->ParkedFor(), "go");
+  EXPECT_THAT(Jobs(), ElementsAre("apples"));
+  Put(apples, "braeburn");
+  const job::JobEntry pears = Apply(Definition("pears", 5));
+  Tell();
+  Await([&] { return ListenerOf("pears") != nullptr; });
+  Put(pears, "conference");
+  EXPECT_EQ(ListenerOf("apples")->counters().messages_received, 0);
+  EXPECT_EQ(ListenerOf("apples")->QueryState().current_queue_depth, 1);
+  EXPECT_EQ(Logged("works for a job"), 0);
+  service_->Unpark();
+  service_->Unpark();
+  EXPECT_EQ(service_->ParkedFor(), "");
+  EXPECT_EQ(AwaitResult("apples"), "braeburn");
+  EXPECT_EQ(AwaitResult("pears"), "conference");
+  const job::JobEntry plums = Apply(Definition("plums", 5));
+  Tell();
+  Await([&] { return ListenerOf("plums") != nullptr; });
+  Put(plums, "mirabelle");
+  EXPECT_EQ(AwaitResult("plums"), "mirabelle");
+}
+
+TEST_F(ProcessorServiceTest, MakesTheHandlersOfAllWorkersWhileItIsParked) {
+  std::atomic<int> made = 0;
+  handlers_.Register(
+      {"warm", "1",
+       [&made](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
+         ++made;
+         return std::make_unique<CountHandler>();
+       }});
+  options_.standby = "go";
+  options_.threads = 7;
+  Apply(Definition("apples", 5, 1, "warm"));
+  Start();
+  Await([&] { return made == 7; });
+}
+
+TEST_F(ProcessorServiceTest, FollowsAJobThatChangesOrGoesWhileItIsParked) {
+  options_.standby = "go";
+  Apply(Definition("apples", 5));
+  Apply(Definition("pears", 5));
+  Start();
+  const auto first = ListenerOf("apples");
+  const job::JobEntry changed = Apply(Definition("apples", 6));
+  ASSERT_TRUE(jobs_.Delete("pears").ok());
+  Tell();
+  Await([&] { return ListenerOf("apples") != first && ListenerOf("pears") == nullptr; });
+  AwaitStopped(first);
+  service_->Unpark();
+  Put(changed, "braeburn");
+  EXPECT_EQ(AwaitResult("apples"), "braeburn");
+}
+
+TEST_F(ProcessorServiceTest, StopsWhileItIsParkedAndIsNotUnparkedThen) {
+  options_.standby = "go";
+  Apply(Definition("apples", 5));
+  Start();
+  service_->Stop(absl::InfiniteDuration());
+  service_->Unpark();
+  EXPECT_EQ(ListenerOf("apples")->phase(), listener::ListenerPhase::kStopped);
+}
+
+// A pause by hand is another thing than the park.
+TEST_F(ProcessorServiceTest, APauseOutlastsThePark) {
+  options_.standby = "go";
+  const job::JobEntry apples = Apply(Definition("apples", 5));
+  Start();
+  ListenerOf("apples")->Pause();
+  Put(apples, "braeburn");
+  service_->Unpark();
+  EXPECT_EQ(ListenerOf("apples")->phase(), listener::ListenerPhase::kPaused);
+  ListenerOf("apples")->Resume();
   EXPECT_EQ(AwaitResult("apples"), "braeburn");
 }
 
@@ -124,6 +205,39 @@ TEST_F(ProcessorServiceTest, HasTheQueuesOfAJobLeaseForAsLongAsItSays) {
     Await([&] { return ListenerOf("apples") != old; });
     EXPECT_EQ(visibility(second), expected);
   }
+}
+
+// Each of the two has partitions of its own; when one stops, the other has all.
+TEST_F(ProcessorServiceTest, SharesThePartitionsOfAJobWithOrder) {
+  const job::JobEntry job = Apply(Definition("apples", 5, 4) + "order_by: line\n");
+  const Dependencies dependencies{.queues = processor_queues_,
+                                  .bus = &bus_,
+                                  .blobs = blobs_.get(),
+                                  .clock = base::RealClock(),
+                                  .sync = sync_.get()};
+  options_.instance = "one";
+  ProcessorService one(&handlers_, options_, base::RealClock());
+  options_.instance = "two";
+  ProcessorService two(&handlers_, options_, base::RealClock());
+  ASSERT_TRUE(one.Start(dependencies, &jobs_).ok());
+  ASSERT_TRUE(two.Start(dependencies, &jobs_).ok());
+  for (int partition = 0; partition < 4; ++partition) {
+    Put(job, absl::StrCat("line ", partition), partition);
+    EXPECT_EQ(AwaitResult("apples"), absl::StrCat("line ", partition));
+  }
+  one.Stop(absl::InfiniteDuration());
+  for (int partition = 0; partition < 4; ++partition) {
+    Put(job, absl::StrCat("again ", partition), partition);
+    EXPECT_EQ(AwaitResult("apples"), absl::StrCat("again ", partition));
+  }
+  two.Stop(absl::InfiniteDuration());
+}
+
+TEST_F(ProcessorServiceTest, WorksForAJobWithOrderThatNobodyElseReads) {
+  const job::JobEntry job = Apply(Definition("apples", 5, 2) + "order_by: line\n");
+  Start();
+  Put(job, "first", 1);
+  EXPECT_EQ(AwaitResult("apples"), "first");
 }
 
 TEST_F(ProcessorServiceTest, LeavesAJobToOthersWhoseHandlerIsNotHereAndSaysSoOnce) {
@@ -269,9 +383,14 @@ TEST_F(ProcessorServiceTest, StopsAllItsListenersAndShowsThemUntilItIsClosed) {
 TEST_F(ProcessorServiceTest, StopsWhatRunsOfACancelledBatchAndAcknowledgesIt) {
   item::CancelledBatches cancelled(sync_.get());
   service_ = std::make_unique<ProcessorService>(&handlers_, options_, base::RealClock());
-  ASSERT_TRUE(
-      service_->Start({queues_.get(), &bus_, blobs_.get(), base::RealClock(), &cancelled}, &jobs_)
-          .ok());
+  ASSERT_TRUE(service_
+                  ->Start({.queues = queues_.get(),
+                           .bus = &bus_,
+                           .blobs = blobs_.get(),
+                           .clock = base::RealClock(),
+                           .cancelled = &cancelled},
+                          &jobs_)
+                  .ok());
   const auto running = cancelled.Run(7, {});
   std::promise<std::string> acknowledged;
   const auto hearing = bus_.Subscribe([&](const bus::InterRoleCommunicationEvent& event) {
@@ -316,6 +435,17 @@ TEST_F(JobTroubleTest, IsInTheHeartbeatOfAProcessorThatLacksTheProgram) {
   EXPECT_EQ(loads[1].job(), "apples");
   EXPECT_EQ(loads[1].trouble(), "NOT_FOUND: no program 'no-such-program' in PATH");
   EXPECT_EQ(loads[1].threads_max(), 0);
+}
+
+TEST_F(JobTroubleTest, IsThatItsWorkersArePausedUntilTheyGoOn) {
+  Apply(Definition("pears", 5));
+  Start();
+  const auto listener = service_->Listeners().front().listener;
+  listener->Pause();
+  EXPECT_THAT(Loads().front().trouble(), HasSubstr("its workers are paused since 20"));
+  EXPECT_THAT(Loads().front().trouble(), HasSubstr("`muster worker resume`"));
+  listener->Resume();
+  EXPECT_EQ(Loads().front().trouble(), "");
 }
 
 TEST_F(JobTroubleTest, IsInTheHeartbeatOfAProcessorThatLacksTheScript) {

@@ -8,6 +8,8 @@
 #include "google/protobuf/arena.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/output_proto.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/v1/item_result.pb.h"
 
@@ -26,6 +28,9 @@ v1::ItemResult* ResultOf(const item::WorkItem& item, const Provenance& provenanc
   result->set_transactions(item.transactions);
   result->set_attempt(static_cast<uint32_t>(provenance.attempt));
   result->set_worker(provenance.worker);
+  if (provenance.put != absl::InfinitePast()) {
+    *result->mutable_put() = base::ToProto(provenance.put);
+  }
   if (item.identity.trace.has_value()) result->set_trace_context(item.identity.trace->ToBytes());
   return result;
 }
@@ -41,15 +46,17 @@ void EncodeGroup(const handler::GroupPartial& group, v1::GroupPartial* partial) 
 
 // The blob's name contains a fingerprint of the content, so that two attempts that differ never
 // share a blob.
-absl::Status MoveToBlob(v1::ItemResult* result, blob::BlobStore* blobs) {
-  const std::string bytes = result->aggregated().SerializeAsString();
+absl::Status MoveToBlob(const v1::Aggregated& aggregated, bool with_outputs, v1::ItemResult* result,
+                        blob::BlobStore* blobs) {
+  const std::string bytes = aggregated.SerializeAsString();
   // Two deliveries of one item may both send this result. The controller deletes the blob of the
   // result that it counts, and must not delete the other one's.
   const std::string name =
       absl::StrCat("batch-", result->batch(), "-item-", result->index(), "-result-",
                    result->attempt(), "-", base::Fingerprint(bytes).ToHex());
   MUSTER_RETURN_IF_ERROR(blobs->Put(name, bytes));
-  result->mutable_claimed_aggregated()->set_blob(name);
+  (with_outputs ? result->mutable_claimed_with_outputs() : result->mutable_claimed_aggregated())
+      ->set_blob(name);
   return absl::OkStatus();
 }
 
@@ -57,20 +64,28 @@ absl::Status MoveToBlob(v1::ItemResult* result, blob::BlobStore* blobs) {
 
 absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
                                              const Provenance& provenance,
-                                             const std::vector<handler::GroupPartial>& groups,
-                                             const std::vector<handler::Rejection>& rejections,
+                                             const ItemContribution& contribution,
                                              blob::BlobStore* blobs) {
   google::protobuf::Arena arena;  // a result has hundreds of small parts
   v1::ItemResult* const result = ResultOf(item, provenance, &arena);
-  v1::Aggregated* const aggregated = result->mutable_aggregated();
-  for (const handler::GroupPartial& group : groups) EncodeGroup(group, aggregated->add_groups());
-  for (const handler::Rejection& rejection : rejections) {
+  const bool with_outputs = contribution.outputs.has_value();
+  v1::Aggregated* const aggregated =
+      with_outputs ? result->mutable_aggregated_with_outputs() : result->mutable_aggregated();
+  for (const handler::GroupPartial& group : contribution.groups) {
+    EncodeGroup(group, aggregated->add_groups());
+  }
+  for (const handler::Rejection& rejection : contribution.rejections) {
     v1::Rejection* rejected = aggregated->add_rejections();
     rejected->set_line(rejection.line);
     rejected->set_reason(rejection.reason);
   }
+  if (with_outputs) {
+    for (const base::OutputRecord& output : *contribution.outputs) {
+      *aggregated->add_outputs() = base::ToProto(output);
+    }
+  }
   if (aggregated->ByteSizeLong() > kInlineResultBytes) {
-    MUSTER_RETURN_IF_ERROR(MoveToBlob(result, blobs));
+    MUSTER_RETURN_IF_ERROR(MoveToBlob(*aggregated, with_outputs, result, blobs));
   }
   return result->SerializeAsString();
 }

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/output_record.h"
 #include "muster/blob/blob_store.h"
 #include "muster/handler/results.h"
 #include "muster/item/work_item_codec.h"
@@ -14,23 +17,30 @@
 
 namespace muster::processor {
 
-// The worker and handler version that computed a result, and the attempt.
+// The worker and handler version that computed a result, the attempt, and the item's beginning.
 struct Provenance {
   std::string handler_version;
   std::string worker;
   int attempt = 1;
+  absl::Time put = absl::InfinitePast();  // when the item was put into its queue; else: not known
 };
 
-// Rows and rejections that are larger than this go to the blob store: the message must stay below 1
-// MiB.
+// Rows, rejections and output records that are larger than this go to the blob store: the message
+// must stay below 1 MiB.
 inline constexpr size_t kInlineResultBytes = size_t{512} << 10;
 
-// Encodes the result of a processed item: its rows, sorted, and its rejections, ordered by line.
-// Errors are the blob store's.
+// What a handler made of an item.
+struct ItemContribution {
+  std::vector<handler::GroupPartial> groups;   // rows sorted
+  std::vector<handler::Rejection> rejections;  // by line
+  // By line; nullopt: its job has no outputs.
+  std::optional<std::vector<base::OutputRecord>> outputs = std::nullopt;
+};
+
+// Encodes the result of a processed item. Errors are the blob store's.
 absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
                                              const Provenance& provenance,
-                                             const std::vector<handler::GroupPartial>& groups,
-                                             const std::vector<handler::Rejection>& rejections,
+                                             const ItemContribution& contribution,
                                              blob::BlobStore* blobs);
 
 // Encodes the result of an item that was given up.

@@ -22,6 +22,12 @@ constexpr char kDeadLettered[] =
     "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340054a0b70726f63"
     "6573736f722d315a090a0769742064696564";
 
+// Outcome 16 with field 3 of Aggregated: an older controller leaves such a result in the queue.
+constexpr char kWithOutputs[] =
+    "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340014a0b70726f63"
+    "6573736f722d3182014c0a270a0a62795f636f756e74727912190a064672616e63650a07323031312d303112062d31"
+    "322e35301214082c121070726963653a206e6f206e756d6265721a0b082c1201611204312e3530";
+
 item::WorkItem GoldenItem() {
   item::WorkItem item;
   item.identity = {5, "retail", "r1", "2", std::nullopt, {}, 0};
@@ -34,13 +40,24 @@ item::WorkItem GoldenItem() {
 TEST(ResultCodecTest, WritesTheBytesThatEveryReleaseReads) {
   const std::vector<handler::GroupPartial> groups = {
       {"by_country", {{{"France", "2011-01"}, {*base::Decimal::TryParse("-12.50")}}}}};
-  const auto aggregated = EncodeAggregated(GoldenItem(), {"2", "processor-1", 1}, groups,
-                                           {{44, "price: no number"}}, nullptr);
+  const auto aggregated = EncodeAggregated(GoldenItem(), {"2", "processor-1", 1},
+                                           {groups, {{44, "price: no number"}}}, nullptr);
   ASSERT_TRUE(aggregated.ok()) << aggregated.status();
   EXPECT_EQ(absl::BytesToHexString(*aggregated), kAggregated);
   EXPECT_EQ(
       absl::BytesToHexString(EncodeDeadLettered(GoldenItem(), {"2", "processor-1", 5}, "it died")),
       kDeadLettered);
+}
+
+TEST(ResultCodecTest, WritesRecordsIntoAnOutcomeOfTheirOwn) {
+  const std::vector<handler::GroupPartial> groups = {
+      {"by_country", {{{"France", "2011-01"}, {*base::Decimal::TryParse("-12.50")}}}}};
+  ItemContribution contribution{groups, {{44, "price: no number"}}};
+  contribution.outputs = std::vector<base::OutputRecord>{{44, {"a", "1.50"}}};
+  const auto encoded =
+      EncodeAggregated(GoldenItem(), {"2", "processor-1", 1}, contribution, nullptr);
+  ASSERT_TRUE(encoded.ok()) << encoded.status();
+  EXPECT_EQ(absl::BytesToHexString(*encoded), kWithOutputs);
 }
 
 // Field 14, behind those of the first release.

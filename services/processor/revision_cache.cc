@@ -12,13 +12,14 @@ namespace muster::processor {
 
 RevisionCache::RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
                              blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock,
-                             SlowItems* slow_items)
+                             SlowItems* slow_items, telemetry::Registry* metrics)
     : jobs_(jobs),
       handlers_(handlers),
       blobs_(blobs),
       access_(std::move(access)),
       clock_(clock),
-      slow_items_(slow_items) {}
+      slow_items_(slow_items),
+      metrics_(metrics) {}
 
 absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Find(const std::string& revision) {
   {
@@ -56,6 +57,7 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Make(
   made->setup.isolated = handler.isolated;
   made->setup.clock = clock_;
   made->setup.slow_items = slow_items_;
+  made->setup.metrics = ItemMetrics(metrics_, made->job.name);
   made->handlers = handler::PooledHandlers(handler.factory);
   return made;
 }

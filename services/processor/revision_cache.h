@@ -24,7 +24,7 @@ class RevisionCache final : public RevisionSource {
   // None of the pointers is owned; all outlive the cache. Results carry `access.instance`, too.
   RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegistry* handlers,
                 blob::BlobStore* blobs, HandlerAccess access, base::Clock* clock,
-                SlowItems* slow_items = nullptr);
+                SlowItems* slow_items = nullptr, telemetry::Registry* metrics = nullptr);
 
   absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) override
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -44,8 +44,9 @@ class RevisionCache final : public RevisionSource {
   const handler::HandlerRegistry* const handlers_;  // not owned
   blob::BlobStore* const blobs_;                    // not owned
   const HandlerAccess access_;
-  base::Clock* const clock_;     // not owned
-  SlowItems* const slow_items_;  // not owned; null: nobody is warned
+  base::Clock* const clock_;            // not owned
+  SlowItems* const slow_items_;         // not owned; null: no warning is given
+  telemetry::Registry* const metrics_;  // not owned; null: nothing is measured
 
   base::Mutex mu_;
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mu_);

@@ -85,7 +85,7 @@ uint64_t SlowItems::Begin(SlowItem item) {
   const absl::Duration due = now + item.time.warn_after;
   const uint64_t id = ++last_id_;
   entries_.emplace(id, Entry{std::move(item), now, due});
-  // A call that ends in time wakes nobody: the thread sleeps on towards a time that has no entry.
+  // A call that ends in time does not wake the thread, which sleeps on until a time without entry.
   if (due < wakes_) {
     wakes_ = due;
     changed_.NotifyAll();

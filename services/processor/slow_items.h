@@ -61,7 +61,7 @@ class SlowItems {
   // doubling of that time, the log names it; until it ends, it is an issue of `health`.
   class Call {
    public:
-    // `items` is not owned; null: nobody watches.
+    // `items` is not owned; null: the call is not watched.
     Call(SlowItems* items, SlowItem item);
     ~Call();
     Call(const Call&) = delete;

@@ -65,8 +65,9 @@ void FillTotals(const listener::ListenerCounters& counters, v1::ListenerTotals* 
   proto->set_wakeups_scheduled(counters.wakeups_scheduled);
 }
 
-// The state of a listener at `now`. Asks the store for the depth of each partition.
-v1::ListenerState StateOf(const JobListener& served, absl::Time now) {
+// The state of a listener at `now`, which waits for a release if it is `parked`. Asks the store for
+// the depth of each partition.
+v1::ListenerState StateOf(const JobListener& served, absl::Time now, bool parked) {
   const listener::QueueListener& listener = *served.listener;
   const listener::ListenerOptions options = listener.options();
   const listener::ListenerInfo info = listener.QueryState();
@@ -76,7 +77,8 @@ v1::ListenerState StateOf(const JobListener& served, absl::Time now) {
     state.add_partitions(partition.ToString());
   }
   state.set_mode(ModeOf(options.mode));
-  state.set_phase(PhaseOf(listener.phase()));
+  const bool would_listen = listener.phase() == listener::ListenerPhase::kListening;
+  state.set_phase(parked && would_listen ? v1::LISTENER_PHASE_PARKED : PhaseOf(listener.phase()));
   state.set_queue_depth(info.current_queue_depth);
   state.set_active_dequeue_tasks(info.active_dequeue_tasks);
   state.set_total_dequeue_tasks(info.total_dequeue_tasks);
@@ -202,6 +204,13 @@ absl::Status CheckListens(const JobListener& served) {
       absl::StrCat("the listener of job ", served.job, " stops, or has stopped"));
 }
 
+absl::Status CheckUnparked(absl::string_view release) {
+  if (release.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the processor is parked until release '",
+                                                    release, "'; `muster release ", release,
+                                                    "` lets it go"));
+}
+
 int64_t ReleasedBy(const std::vector<JobListener>& served) {
   int64_t released = 0;
   for (const JobListener& one : served) released += one.listener->counters().messages_released;
@@ -221,7 +230,8 @@ absl::StatusOr<WorkerService::Served> WorkerService::Find(const std::string& job
 
 void WorkerService::Report(const Served& served,
                            google::protobuf::RepeatedPtrField<v1::ListenerState>* states) const {
-  for (const JobListener& one : served) *states->Add() = StateOf(one, clock_->Now());
+  const bool parked = !listeners_->ParkedFor().empty();
+  for (const JobListener& one : served) *states->Add() = StateOf(one, clock_->Now(), parked);
 }
 
 grpc::Status WorkerService::QueryState(grpc::ServerContext* context,
@@ -243,6 +253,7 @@ grpc::Status WorkerService::StartListener(grpc::ServerContext* context,
                 &violations);
     MUSTER_RETURN_IF_ERROR(Refuse(violations));
     MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request->job()));
+    MUSTER_RETURN_IF_ERROR(CheckUnparked(listeners_->ParkedFor()));
     for (const JobListener& one : served) MUSTER_RETURN_IF_ERROR(CheckListens(one));
     for (const JobListener& one : served) {
       MUSTER_RETURN_IF_ERROR(base::Annotate(one.listener->StartListener(request->thread_count()),

@@ -109,6 +109,7 @@ class WorkerServiceTest : public ::testing::Test, public JobListeners {
     return all;
   }
   std::map<std::string, std::string> OpenIssues() override { return {}; }
+  std::string ParkedFor() override { return parked_for_; }
   void Retire(absl::string_view job) override { retired_.emplace_back(job); }
 
   // Calls `method` of the stub; the response is kept in `response`.
@@ -182,6 +183,7 @@ class WorkerServiceTest : public ::testing::Test, public JobListeners {
   std::atomic<bool> gives_back_ = false;
   std::map<std::string, std::shared_ptr<listener::QueueListener>> listeners_;
   std::vector<std::string> retired_;
+  std::string parked_for_;
   WorkerService service_{this, &clock_};
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<v1::WorkerService::Stub> stub_;
@@ -237,6 +239,16 @@ TEST_F(WorkerServiceTest, StartsNoneWhereOneListenerIsPaused) {
   EXPECT_EQ(States("apples")[0].total_dequeue_tasks(), 0);
   ASSERT_EQ(Resume(""), absl::OkStatus());
   EXPECT_EQ(StartTasks(1), absl::OkStatus());
+}
+
+TEST_F(WorkerServiceTest, SaysThatItIsParkedAndStartsNoTaskThen) {
+  parked_for_ = "go";
+  listeners_["pears"]->Pause();
+  EXPECT_EQ(States("apples")[0].phase(), v1::LISTENER_PHASE_PARKED);
+  EXPECT_EQ(States("pears")[0].phase(), v1::LISTENER_PHASE_PAUSED);
+  const absl::Status refused = StartTasks(1);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("muster release go"));
 }
 
 TEST_F(WorkerServiceTest, ChangesOptionsOfAllListenersOrOfOne) {

@@ -176,7 +176,10 @@ std::shared_ptr<TargetLoop> Agent::MakeLoop(const scaling::rules::Target& target
   deps.clock = deps_.clock;
   deps.token = [this] { return election_.Held(); };
   deps.roster = deps_.roster;
+  deps.initiators = deps_.initiators;
   deps.jobs = deps_.jobs;
+  deps.on_desired = deps_.on_desired;
+  deps.metrics = deps_.metrics;
   return std::make_shared<TargetLoop>(target, std::move(options), std::move(deps), rules);
 }
 

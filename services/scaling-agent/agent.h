@@ -23,6 +23,7 @@
 #include "muster/scaling/actuator/actuator.h"
 #include "muster/scaling/rules/rules_watch.h"
 #include "muster/sync/optimistic_sync_store.h"
+#include "muster/telemetry/registry.h"
 #include "muster/v1/scaling_service.pb.h"
 #include "services/scaling-agent/decision_log.h"
 #include "services/scaling-agent/leader_election.h"
@@ -44,10 +45,13 @@ struct AgentDependencies {
   bus::TriggerBus* bus = nullptr;
   scaling::actuator::Actuator* actuator = nullptr;
   base::Clock* clock = nullptr;
-  std::function<std::vector<bus::RosterEntry>()> roster;  // of processors
-  std::function<std::vector<std::string>()> jobs;         // their names; may be empty
+  std::function<std::vector<bus::RosterEntry>()> roster;      // of processors
+  std::function<std::vector<bus::RosterEntry>()> initiators;  // see LoopDependencies
+  std::function<std::vector<std::string>()> jobs;             // their names; may be empty
   // Gives the actuator its new targets after the rules change; may be empty.
   std::function<void(const scaling::rules::Rules&)> use_targets;
+  OnDesired on_desired;                    // see LoopDependencies; may be empty
+  telemetry::Registry* metrics = nullptr;  // null: nothing is measured
 };
 
 // Thread-safe.
@@ -64,6 +68,8 @@ class Agent {
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
   bool leads() const { return election_.Token().has_value(); }
+  // HOST:PORT of the agent that leads, maybe this one; empty: it is not known.
+  std::string leader_address() const { return election_.leader().address; }
   v1::GetAgentResponse About() const;
   scaling::rules::ActiveRules::State rules() const { return rules_->active_rules().state(); }
 

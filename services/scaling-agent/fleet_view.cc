@@ -12,7 +12,11 @@ using scaling::actuator::Replica;
 using scaling::actuator::ReplicaState;
 
 bool CanWork(const WorkerLoad& worker) {
-  return worker.listens && !worker.leaving && !worker.silent;
+  return worker.listens && !worker.leaving && !worker.silent && !worker.waits;
+}
+
+bool Waits(const WorkerLoad& worker) {
+  return worker.listens && !worker.leaving && !worker.silent && worker.waits;
 }
 
 }  // namespace
@@ -27,7 +31,8 @@ struct FleetView::Tally {
   std::vector<Ready> ready;
   std::vector<absl::Time> starting;
   int draining = 0;
-  int tasks = 0;  // the least of them
+  int waiting = 0;  // for a release
+  int tasks = 0;    // the least of them
   bool has_lost_reports = false;
   std::map<std::string, const WorkerLoad*> by_instance;
   std::map<std::string, absl::Time> still_starting;
@@ -53,7 +58,8 @@ FleetLook FleetView::Look(const FleetSigns& signs) {
   Settle(signs, &tally);
 
   FleetLook look;
-  look.live = static_cast<int>(tally.ready.size() + tally.starting.size());
+  look.live = static_cast<int>(tally.ready.size() + tally.starting.size()) + tally.waiting;
+  look.waiting = tally.waiting;
   scaling::policy::Fleet& fleet = look.fleet;
   if (!tally.has_lost_reports) tasks_ = tally.tasks;
   look.has_lost_reports = tally.has_lost_reports;
@@ -138,7 +144,9 @@ void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
   if (worker != nullptr && signs.has_platform) tally->were_ready.insert(name);
   const auto began = starting_.find(name);
   if (worker != nullptr && began != starting_.end()) {
-    speed_.SeeStart(std::min(worker->heard, signs.now) - began->second);
+    const absl::Duration took = std::min(worker->heard, signs.now) - began->second;
+    speed_.SeeStart(took);
+    cold_starts_.Observe(took);
   }
   tally->ready.push_back(std::move(ready));
 }
@@ -161,7 +169,8 @@ void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
     if (were_ready_.count(replica.name) != 0) tally->were_ready.insert(replica.name);
   }
   for (const WorkerLoad& worker : signs.workers) {
-    if (CanWork(worker) && claimed.count(worker.instance) == 0) unclaimed.push_back(&worker);
+    const bool is_there = CanWork(worker) || Waits(worker);
+    if (is_there && claimed.count(worker.instance) == 0) unclaimed.push_back(&worker);
   }
   for (const Replica& replica : signs.state.replicas) {
     const WorkerLoad* worker = nullptr;
@@ -174,6 +183,9 @@ void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
     }
     if (replica.state == ReplicaState::kDraining || (worker != nullptr && worker->leaving)) {
       ++tally->draining;
+    } else if (worker != nullptr && Waits(*worker)) {
+      ++tally->waiting;
+      tally->were_ready.insert(replica.name);  // its start is over, and no cold start is measured
     } else if (worker != nullptr && CanWork(*worker)) {
       TakeReady(worker, replica.name, signs, tally);
     } else if (replica.state == ReplicaState::kReady &&
@@ -189,6 +201,7 @@ void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {
 void FleetView::TakeHeartbeats(const FleetSigns& signs, Tally* tally) {
   for (const WorkerLoad& worker : signs.workers) {
     if (CanWork(worker)) TakeReady(&worker, worker.instance, signs, tally);
+    if (Waits(worker)) ++tally->waiting;
     if (worker.listens && worker.leaving) ++tally->draining;
   }
 }
@@ -200,7 +213,7 @@ void FleetView::Settle(const FleetSigns& signs, Tally* tally) const {
     return std::pair(a.unsettled, a.idle_since) < std::pair(b.unsettled, b.idle_since);
   });
   if (!signs.has_platform) return;
-  const int there = static_cast<int>(tally->ready.size() + tally->starting.size());
+  const int there = static_cast<int>(tally->ready.size() + tally->starting.size()) + tally->waiting;
   for (int i = there; i < signs.state.wanted; ++i) {
     tally->starting.push_back(OrderedBy(signs) + speed_.ColdStart());
   }
@@ -209,8 +222,10 @@ void FleetView::Settle(const FleetSigns& signs, Tally* tally) const {
     // As platforms do: replicas that are not ready go first.
     if (!tally->starting.empty()) {
       tally->starting.pop_back();
-    } else {
+    } else if (!tally->ready.empty()) {
       tally->ready.erase(tally->ready.begin());
+    } else {
+      --tally->waiting;
     }
   }
 }

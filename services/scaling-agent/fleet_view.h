@@ -2,12 +2,13 @@
 // heartbeats.
 //
 //   actuator: made ──► starting ──► ready, or parked ──► draining
-//   heartbeats:            the first one that names a queue of the target: it can work
+//   heartbeats:            the first one that names a queue of the target: it can work, unless it
+//                          waits for a release (muster/release): then it exists, and does nothing
 //
-// A replica counts as ready once its first heartbeat has arrived, whatever the platform says,
-// because only then can it receive work. Where the actuator has no replicas of its own, as in a dry
-// run, only the heartbeats count. Replicas that were ordered and do not show yet count as starting;
-// replicas beyond the last order count as gone.
+// A replica counts as ready only once its first heartbeat has arrived, also if the platform calls
+// it ready before, because only then can it receive work. Where the actuator has no replicas of its
+// own, as in a dry run, only the heartbeats count. Replicas that were ordered and do not show yet
+// count as starting; replicas beyond the last order count as gone.
 //
 // When most of the ready replicas fall silent together, their reports are lost and the replicas
 // still run: as long as the platform calls them ready they count as ready, at the last known speed.
@@ -25,6 +26,7 @@
 #include "absl/time/time.h"
 #include "muster/scaling/actuator/actuator.h"
 #include "muster/scaling/policy/policy.h"
+#include "muster/telemetry/registry.h"
 #include "services/scaling-agent/worker_load.h"
 
 namespace muster::scaling_agent {
@@ -50,15 +52,18 @@ struct FleetLook {
   // The replicas that may go, those with the fewest leases first: the actuator's names for them, or
   // their instances where there is no platform.
   std::vector<std::string> let_go_first;
-  // Replicas that exist or are starting, parked ones included, draining ones excluded.
+  // Replicas that exist or are starting, parked and waiting ones included, draining ones excluded.
   int live = 0;
+  int waiting = 0;  // of these, for a release
   bool has_lost_reports = false;
 };
 
 // Not thread-safe.
 class FleetView {
  public:
-  FleetView(const SpeedOptions& speed, int max_tasks) : speed_(speed), max_tasks_(max_tasks) {}
+  // `cold_starts` gets each start that is measured.
+  FleetView(const SpeedOptions& speed, int max_tasks, telemetry::Histogram cold_starts = {})
+      : speed_(speed), max_tasks_(max_tasks), cold_starts_(cold_starts) {}
 
   FleetLook Look(const FleetSigns& signs);
 
@@ -79,6 +84,7 @@ class FleetView {
 
   LearnedSpeed speed_;
   const int max_tasks_;
+  const telemetry::Histogram cold_starts_;
   std::map<std::string, absl::Time> idle_since_;  // by instance
   std::map<std::string, absl::Time> starting_;    // by name: since when
   std::set<std::string> were_ready_;              // names of the replicas that the platform shows

@@ -232,6 +232,41 @@ TEST_F(FleetViewTest, ThoseOnStandbyAreTheIdleOnes) {
   EXPECT_EQ(look.live, 3);
 }
 
+TEST_F(FleetViewTest, ThoseThatWaitForAReleaseExistAndDoNotWork) {
+  for (const char* name : {"a", "b", "c"}) Have(name);
+  for (const char* name : {"b", "c"}) {
+    v1::Heartbeat beat = BeatOf(name, 1);
+    beat.mutable_standby()->set_release("opening");
+    Hear(beat);
+  }
+  Hear(BusyBeatOf("a", 1, 10));
+  FleetLook look = Look();
+  EXPECT_EQ(look.waiting, 2);
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_THAT(look.fleet.starting, IsEmpty());
+  EXPECT_THAT(look.fleet.idle_since, IsEmpty());
+  EXPECT_EQ(look.live, 3);
+  EXPECT_THAT(look.let_go_first, ElementsAre("pod-a"));
+  v1::Heartbeat left = BeatOf("b", 2);
+  left.mutable_standby()->mutable_left()->set_seconds(1);
+  Hear(left);
+  look = Look();
+  EXPECT_EQ(look.waiting, 1);
+  EXPECT_EQ(look.fleet.ready, 2) << "the release has let it go";
+}
+
+TEST_F(FleetViewTest, WithoutAPlatformWhoWaitsForAReleaseIsKnownFromItsHeartbeat) {
+  signs_.has_platform = false;
+  v1::Heartbeat beat = BeatOf("a", 1);
+  beat.mutable_standby()->set_release("opening");
+  Hear(beat);
+  Hear(BeatOf("b", 1));
+  const FleetLook look = Look();
+  EXPECT_EQ(look.waiting, 1);
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_THAT(look.let_go_first, ElementsAre("b"));
+}
+
 // Otherwise each look would order as many again.
 TEST_F(FleetViewTest, ThoseThatStartForTheStandbyAreNotOnTheirWayToWork) {
   signs_.state.wanted = 5;

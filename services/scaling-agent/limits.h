@@ -79,6 +79,13 @@ inline constexpr size_t kFollowerBacklog = 256;
 // How often a follower's thread checks whether its caller has gone or the agent stops.
 inline constexpr absl::Duration kFollowPeriod = absl::Milliseconds(200);
 
+// Open StreamIsActive calls. A KEDA opens one for each ScaledObject, and the rules have at most 100
+// targets; the rest is for a second KEDA and for those that have not noticed yet that they are cut
+// off. They hold no threads.
+inline constexpr size_t kMaxActivityStreams = 256;
+// For a call that is passed on to the leader: HPAs and KEDA ask again after some seconds anyway.
+inline constexpr absl::Duration kPassOnTimeout = absl::Seconds(5);
+
 // Ids that one write reserves, and ids that must be available: one look makes no more decisions.
 inline constexpr int64_t kDecisionIdRange = 100;
 inline constexpr size_t kDecisionIdsAtHand = 40;

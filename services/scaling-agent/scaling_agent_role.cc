@@ -1,5 +1,6 @@
 #include "services/scaling-agent/scaling_agent_role.h"
 
+#include <optional>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -69,12 +70,18 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   deps.actuator = actuator_->actuator();
   deps.clock = clock_;
   deps.roster = [roster = &membership_->roster()] { return roster->List(v1::ROLE_PROCESSOR); };
+  deps.initiators = [roster = &membership_->roster()] { return roster->List(v1::ROLE_INITIATOR); };
   jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
   deps.jobs = [this] { return KnownJobs(); };
   deps.use_targets = [this](const scaling::rules::Rules& in_force) {
     actuator_->Use(in_force, KnownJobs());
   };
+  deps.on_desired = [this](const std::string& target, std::optional<int> desired) {
+    activity_.Update(target, desired);
+  };
+  deps.metrics = stores.metrics;
   agent_ = std::make_unique<Agent>(std::move(options), std::move(deps), std::move(rules));
+  metrics_ = std::make_unique<AgentMetrics>(agent_.get(), stores.metrics);
   return absl::OkStatus();
 }
 
@@ -92,18 +99,23 @@ std::vector<std::string> ScalingAgentRole::KnownJobs() const {
 
 std::vector<rpc::ServedService> ScalingAgentRole::services() {
   service_ = std::make_unique<ScalingService>(agent_.get(), clock_);
+  external_scaler_ =
+      std::make_unique<ExternalScalerService>(agent_.get(), &activity_, host_.channel(), clock_);
   return {{v1::ScalingService::service_full_name(), service_.get()},
+          {externalscaler::ExternalScaler::service_full_name(), external_scaler_.get()},
           {v1::MeshService::service_full_name(), &membership_->service()}};
 }
 
 // Agent::Stop releases the lease, so that another agent leads at once.
 void ScalingAgentRole::Drain(absl::Duration) {
   if (service_ != nullptr) service_->StopWatches();
+  activity_.Drain();
   if (agent_ != nullptr) agent_->Stop();
   if (membership_ != nullptr) membership_->Leave();
 }
 
 void ScalingAgentRole::Close() {
+  metrics_.reset();
   agent_.reset();
   actuator_.reset();
   membership_.reset();

@@ -13,8 +13,11 @@
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
 #include "services/host/role.h"
+#include "services/scaling-agent/activity_streams.h"
 #include "services/scaling-agent/actuators.h"
 #include "services/scaling-agent/agent.h"
+#include "services/scaling-agent/agent_metrics.h"
+#include "services/scaling-agent/external_scaler_service.h"
 #include "services/scaling-agent/scaling_service.h"
 
 namespace CLI {
@@ -54,8 +57,11 @@ class ScalingAgentRole final : public host::Role {
   std::unique_ptr<job::JobRegistry> jobs_;
   std::unique_ptr<host::Membership> membership_;
   std::unique_ptr<ActuatorHolder> actuator_;  // uses membership_
-  std::unique_ptr<Agent> agent_;
+  ActivityStreams activity_;
+  std::unique_ptr<Agent> agent_;           // uses activity_
+  std::unique_ptr<AgentMetrics> metrics_;  // uses agent_
   std::unique_ptr<ScalingService> service_;
+  std::unique_ptr<ExternalScalerService> external_scaler_;
 };
 
 // Adds the role's own command line options; environment variables set them too. An invalid rules

@@ -99,7 +99,8 @@ v1::ScalingAction ActionOf(const absl::StatusOr<scaling::actuator::Outcome>& out
   v1::ScalingAction action;
   SetTime(now, action.mutable_answered());
   if (!outcome.ok()) {
-    action.set_state(v1::ScalingAction::STATE_FAILED);
+    action.set_state(absl::IsAborted(outcome.status()) ? v1::ScalingAction::STATE_SUPERSEDED
+                                                       : v1::ScalingAction::STATE_FAILED);
     action.set_detail(outcome.status().ToString());
     return action;
   }

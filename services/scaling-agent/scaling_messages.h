@@ -31,6 +31,7 @@ struct Snapshot {
   std::string target;
   scaling::policy::Observation observation;
   scaling::policy::DeadlineOptions options;
+  std::optional<double> forecast = std::nullopt;  // as of Policy
 };
 
 struct TargetReport {

@@ -137,7 +137,7 @@ grpc::Status ScalingService::WatchDecisions(
         return absl::UnavailableError("this agent leads no more: watch the one that does");
       }
     }
-    return absl::CancelledError("nobody watches any more");
+    return absl::CancelledError("the caller of this watch has left");
   });
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
+#include "muster/telemetry/catalogue.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
@@ -21,6 +22,7 @@ TargetLoop::TargetLoop(const scaling::rules::Target& target, LoopOptions options
     : target_(target),
       options_(std::move(options)),
       deps_(std::move(deps)),
+      decisions_(deps_.metrics, telemetry::kScaleDecisions),
       watch_(options_.account, target.queues, deps_.queues, deps_.clock, deps_.jobs),
       actuation_(
           target.id, deps_.actuator, deps_.token,
@@ -32,7 +34,9 @@ TargetLoop::TargetLoop(const scaling::rules::Target& target, LoopOptions options
       ids_(target.id, deps_.sync),
       rules_(std::move(rules)),
       policy_(target.id, options_.recording),
-      fleet_(options_.speed, options_.max_tasks),
+      fleet_(
+          options_.speed, options_.max_tasks,
+          telemetry::Histograms<1>(deps_.metrics, telemetry::kWorkerColdStart).With({target.id})),
       queues_thread_(
           kLooking, [this] { LookAtQueues(); }, deps_.clock),
       actuation_thread_(
@@ -52,6 +56,9 @@ void TargetLoop::Stop() {
   decides_thread_.Stop();
   actuation_thread_.Stop();
   queues_thread_.Stop();
+  // Once only: another loop may have taken the target's name since the first Stop.
+  if (std::exchange(told_end_, true)) return;
+  SetDesired(std::nullopt);
 }
 
 // Wakes the decision only when readings appear after none were available; a decision a second
@@ -111,7 +118,7 @@ void TargetLoop::Decide() {
   const bool leads = FollowLead();
   const absl::Time now = TimeOfDecision();
   const FleetSigns signs = SignsAt(now);
-  std::vector<scaling::policy::QueueReading> queues = watch_.readings();
+  std::vector<scaling::policy::QueueReading> queues = Readings();
   if (!leads || IsTooEarly(signs, queues)) {
     fleet_.Look(signs);  // so that an agent that takes over has learned speeds already
     return;
@@ -121,8 +128,11 @@ void TargetLoop::Decide() {
   Weighed weighed = Weigh(signs, std::move(queues), &live);
   const scaling::rules::Range range = rules_->rules->FindTarget(name())->range;
   KeepAtLeast(UnseenReplicas(signs, live, weighed), &weighed);
+  KeepWaiting(&weighed);
   Demand(deps_.overrides->Of(name()), range, &weighed);
   BoundStandby(range.max, &weighed);
+  // The policy must not count on them; people see them with those on standby.
+  weighed.observation.fleet.parked += weighed.waiting;
   NoteSeen(weighed.observation);
   Conclude(weighed);
 }
@@ -150,15 +160,24 @@ bool TargetLoop::FollowLead() {
     term_.reset();
     actuation_.Rest();
   }
-  if (!term_.has_value()) {
+  if (term_.has_value()) return true;
+  SetDesired(std::nullopt);
+  base::MutexLock lock(&mu_);
+  announced_.clear();  // the queues' statistics will show this work
+  return false;
+}
+
+void TargetLoop::SetDesired(std::optional<int> desired) {
+  {
     base::MutexLock lock(&mu_);
-    announced_.clear();  // the queues' statistics will show this work
+    desired_ = desired;
   }
-  return term_.has_value();
+  if (deps_.on_desired) deps_.on_desired(name(), desired);
 }
 
 void TargetLoop::BeginTerm(int64_t token) {
   actuation_.Rest();
+  if (desired().has_value()) SetDesired(std::nullopt);  // what the term before wanted is over
   const absl::Status begun = policy_.Begin(*rules_);
   {
     base::MutexLock lock(&mu_);
@@ -188,6 +207,21 @@ void TargetLoop::PassOnAnnouncements(absl::Time now) {
     announcement.at = std::min(announcement.at, now);
     policy_.Announce(announcement);
   }
+}
+
+// An item that is put between the initiator's heartbeat and the reading counts twice until the next
+// heartbeat.
+std::vector<scaling::policy::QueueReading> TargetLoop::Readings() const {
+  std::vector<scaling::policy::QueueReading> readings = watch_.readings();
+  if (!deps_.initiators) return readings;
+  const std::vector<bus::RosterEntry> initiators = deps_.initiators();
+  for (scaling::policy::QueueReading& reading : readings) {
+    reading.ready += bus::HeldBackItems(initiators, [&](absl::string_view queue) {
+      const absl::string_view name = WithinAccount(queue, options_.account);
+      return !name.empty() && NameOf(name, target_.queues) == reading.queue;
+    });
+  }
+  return readings;
 }
 
 FleetSigns TargetLoop::SignsAt(absl::Time now) const {
@@ -231,6 +265,7 @@ Weighed TargetLoop::Weigh(const FleetSigns& signs,
   for (int round = 0; round < 2; ++round) {
     FleetLook look = fleet_.Look(looked);
     *live = look.live;
+    weighed.waiting = look.waiting;
     let_go_first_ = std::move(look.let_go_first);
     has_lost_reports_ = look.has_lost_reports;
     seen.fleet = std::move(look.fleet);
@@ -257,7 +292,7 @@ int TargetLoop::UnseenReplicas(const FleetSigns& signs, int live, const Weighed&
 
 void TargetLoop::NoteSeen(const scaling::policy::Observation& observation) {
   base::MutexLock lock(&mu_);
-  snapshot_ = Snapshot{name(), observation, policy_.options()};
+  snapshot_ = Snapshot{name(), observation, policy_.options(), policy_.forecast()};
   deciding_ = policy_.recording();
   heartbeat_status_ = has_lost_reports_
                           ? absl::UnavailableError("the heartbeats of most replicas do not come")
@@ -281,6 +316,7 @@ void TargetLoop::Conclude(const Weighed& weighed) {
                weighed.decided.standby);
   term_->standby = weighed.decided.standby;
   decided_ = weighed.decided.replicas + weighed.decided.standby;
+  SetDesired(decided_);
   scaling::actuator::Order order;
   order.target = name();
   order.decision = decision.id();
@@ -295,11 +331,20 @@ void TargetLoop::Conclude(const Weighed& weighed) {
     term_->last = decision;
     Publish(record);
   }
-  if (rules_->rules->mode != scaling::rules::Mode::kAct) return actuation_.Rest();
+  if (!CarriesOut()) return actuation_.Rest();
   // Before the first observation of the target, an order could be far from what exists.
   if (!actuation_.view().was_seen) return;
   actuation_.Want(std::move(order));
   if (is_new) actuation_thread_.Wake();
+}
+
+scaling::rules::ActuatedBy TargetLoop::actuated_by() const {
+  return rules_->rules->FindTarget(name())->actuated_by;
+}
+
+bool TargetLoop::CarriesOut() const {
+  return rules_->rules->mode == scaling::rules::Mode::kAct &&
+         actuated_by() == scaling::rules::ActuatedBy::kAgent;
 }
 
 v1::ScalingAction TargetLoop::ActionFor(const scaling::actuator::Order& order) const {
@@ -307,8 +352,11 @@ v1::ScalingAction TargetLoop::ActionFor(const scaling::actuator::Order& order) c
   const TargetView view = actuation_.view();
   action.set_before(view.state.wanted);
   action.set_after(order.replicas);
-  if (rules_->rules->mode != scaling::rules::Mode::kAct) {
+  if (!CarriesOut()) {
     action.set_state(v1::ScalingAction::STATE_NOT_ASKED);
+    if (actuated_by() == scaling::rules::ActuatedBy::kExternal) {
+      action.set_detail("another autoscaler carries it out");
+    }
   } else if (actuation_.Needs(order)) {
     action.set_state(v1::ScalingAction::STATE_ORDERED);
   } else {
@@ -326,7 +374,14 @@ void TargetLoop::Publish(const v1::GetDecisionResponse& record) {
              {"before", decision.replicas_before()},
              {"binding", decision.binding()},
              {"why", decision.explanation()}});
+  CountDecision(decision);
   deps_.decision_log->Add(record);
+}
+
+void TargetLoop::CountDecision(const v1::ScalingDecision& decision) const {
+  const int after = decision.replicas() + decision.standby(), before = decision.replicas_before();
+  const char* const direction = after > before ? "up" : after < before ? "down" : "hold";
+  decisions_.With({name(), decision.binding(), direction}).Add();
 }
 
 void TargetLoop::OnAnswer(const std::string& decision,
@@ -348,6 +403,11 @@ std::string TargetLoop::HealthIssues() const {
   add(deciding_);
   add(heartbeat_status_);
   return absl::StrJoin(troubles, "; ");
+}
+
+std::optional<int> TargetLoop::desired() const {
+  base::MutexLock lock(&mu_);
+  return desired_;
 }
 
 std::optional<Snapshot> TargetLoop::snapshot() const {

@@ -29,6 +29,7 @@
 #include "muster/scaling/actuator/actuator.h"
 #include "muster/scaling/policy/policy.h"
 #include "muster/sync/optimistic_sync_store.h"
+#include "muster/telemetry/registry.h"
 #include "muster/v1/scaling_service.pb.h"
 #include "services/scaling-agent/actuation_worker.h"
 #include "services/scaling-agent/decision_log.h"
@@ -40,6 +41,8 @@
 #include "services/scaling-agent/target_policy.h"
 
 namespace muster::scaling_agent {
+
+using OnDesired = std::function<void(const std::string& target, std::optional<int> desired)>;
 
 struct LoopOptions {
   std::string account;  // of the queues
@@ -58,7 +61,13 @@ struct LoopDependencies {
   base::Clock* clock = nullptr;
   ActuationWorker::Token token;                           // while this agent leads
   std::function<std::vector<bus::RosterEntry>()> roster;  // of processors
-  std::function<std::vector<std::string>()> jobs;         // see QueueWatch::Jobs
+  // Their heartbeats say what they hold back from full queues; empty: nothing is held back.
+  std::function<std::vector<bus::RosterEntry>()> initiators;
+  std::function<std::vector<std::string>()> jobs;  // see QueueWatch::Jobs
+  // Receives what `desired` returns: after each decision, and again and again while there is none.
+  // Called without a lock held, on the thread that decides or stops the loop; may be empty.
+  OnDesired on_desired;
+  telemetry::Registry* metrics = nullptr;  // null: nothing is measured
 };
 
 // Thread-safe, but each of Decide, LookAtQueues, Act and FillIds allows one caller at a time.
@@ -92,6 +101,8 @@ class TargetLoop {
   v1::ScalingTarget Status() const ABSL_LOCKS_EXCLUDED(mu_);
   // nullopt: the loop has not observed anything yet.
   std::optional<Snapshot> snapshot() const ABSL_LOCKS_EXCLUDED(mu_);
+  // The replicas that it wants, parked ones included; nullopt: it has not decided in this term.
+  std::optional<int> desired() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // The state of one term of this agent as the leader.
@@ -107,6 +118,9 @@ class TargetLoop {
   bool FollowLead() ABSL_LOCKS_EXCLUDED(mu_);
   void BeginTerm(int64_t token) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Time TimeOfDecision();
+  // The statistics of the queues, with what initiators hold back from them. Empty: those of the
+  // queues do not come.
+  std::vector<scaling::policy::QueueReading> Readings() const;
   void PassOnAnnouncements(absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
   FleetSigns SignsAt(absl::Time now) const;
   bool IsTooEarly(const FleetSigns& signs,
@@ -115,7 +129,12 @@ class TargetLoop {
                 int* live) ABSL_LOCKS_EXCLUDED(mu_);
   int UnseenReplicas(const FleetSigns& signs, int live, const Weighed& weighed) const;
   void Conclude(const Weighed& weighed) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetDesired(std::optional<int> desired) ABSL_LOCKS_EXCLUDED(mu_);
+  scaling::rules::ActuatedBy actuated_by() const;
+  // Whether the agent itself gives the orders that it decides.
+  bool CarriesOut() const;
   v1::ScalingAction ActionFor(const scaling::actuator::Order& order) const;
+  void CountDecision(const v1::ScalingDecision& decision) const;
   void Publish(const v1::GetDecisionResponse& record) ABSL_LOCKS_EXCLUDED(mu_);
   void NoteSeen(const scaling::policy::Observation& observation) ABSL_LOCKS_EXCLUDED(mu_);
   void OnAnswer(const std::string& decision,
@@ -126,6 +145,7 @@ class TargetLoop {
       target_;  // from the rules that the loop began with; its numbers may have changed since
   const LoopOptions options_;
   const LoopDependencies deps_;
+  const telemetry::Counters<3> decisions_;
 
   QueueWatch watch_;
   ActuationWorker actuation_;
@@ -140,11 +160,13 @@ class TargetLoop {
   std::vector<std::string> let_go_first_;
   bool has_lost_reports_ = false;  // at the last look at the fleet
   int decided_ = 0;                // replicas of the last decision, standby included
+  bool told_end_ = false;          // Stop has told that nothing is desired any more
 
   mutable base::Mutex mu_;
   std::shared_ptr<const RulesInForce> next_rules_ ABSL_GUARDED_BY(mu_);
   std::vector<scaling::policy::Announcement> announced_ ABSL_GUARDED_BY(mu_);
   std::optional<Snapshot> snapshot_ ABSL_GUARDED_BY(mu_);
+  std::optional<int> desired_ ABSL_GUARDED_BY(mu_);
   absl::Status deciding_ ABSL_GUARDED_BY(mu_);          // why the loop cannot decide
   absl::Status heartbeat_status_ ABSL_GUARDED_BY(mu_);  // the replicas
 

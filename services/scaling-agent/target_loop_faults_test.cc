@@ -191,6 +191,14 @@ TEST_F(TargetLoopFaultsTest, AnActuatorThatRefusesIsTroubleAndDoesNotStopDecisio
   EXPECT_EQ(loop_->Status().trouble(), "");
 }
 
+TEST_F(TargetLoopFaultsTest, ADecisionThatWasOvertakenHasNotFailed) {
+  Settle();
+  actuator_.FailApply(absl::AbortedError("the order has expired"));
+  queues_.Put("in-0", 5);
+  Second(5);
+  EXPECT_EQ(decision_log_.Last("billing")->action().state(), v1::ScalingAction::STATE_SUPERSEDED);
+}
+
 TEST_F(TargetLoopFaultsTest, AnActuatorThatHangsDoesNotStopDecisions) {
   HaveReplicas({"a", "b"});
   Settle();

@@ -36,11 +36,52 @@ TEST_F(TargetLoopTest, StartsTheFirstReplicaForWorkThatWasAnnounced) {
   EXPECT_EQ(actuator_.orders().front().fencing_token, 1);
 }
 
+TEST_F(TargetLoopTest, WhatAnotherAutoscalerScalesIsDecidedAndNotOrdered) {
+  UseRules("", "act", ", actuator: external");
+  Settle();
+  queues_.Put("in-0", 5);
+  Second();
+  EXPECT_EQ(Last(), "1 deadline");
+  EXPECT_EQ(loop_->desired(), 1);
+  EXPECT_EQ(decision_log_.Last("billing")->action().state(), v1::ScalingAction::STATE_NOT_ASKED);
+  EXPECT_THAT(actuator_.ordered(), IsEmpty());
+  UseRules("");
+  Second();
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(1)) << "the agent has taken over";
+}
+
 TEST_F(TargetLoopTest, WorkWhoseTriggerWasLostIsSeenInTheStatistics) {
   Settle();
   queues_.Put("in-0", 5);
   Second();
   EXPECT_EQ(Last(), "1 deadline");
+}
+
+// The promise is about the whole batch: with what is in the full queue alone it would come out too
+// late.
+TEST_F(TargetLoopTest, WorkThatAnInitiatorHoldsBackFromAFullQueueCounts) {
+  HaveReplicas({"a"});
+  beating_.clear();
+  const auto decide_with = [this](int64_t held_back, const std::string& queue) {
+    for (int i = 0; i < 10; ++i) {
+      roster_.OnHeartbeat(BusyBeatOf("a", ++beats_, 100));
+      v1::Heartbeat beat;
+      beat.mutable_instance()->set_role(v1::ROLE_INITIATOR);
+      beat.mutable_instance()->set_instance("i");
+      beat.set_sequence(++beats_);
+      v1::HeldBack* const held = beat.add_held_back();
+      held->set_queue(queue);
+      held->set_items(held_back);
+      roster_.OnHeartbeat(beat);
+      Second();
+    }
+    return decision_log_.Last("billing")->replicas();
+  };
+  queues_.Put("in-0", 500);
+  EXPECT_EQ(decide_with(20'000, "acme/other-0"), 1);
+  EXPECT_EQ(decide_with(20'000, "else/in-0"), 1);
+  EXPECT_EQ(decide_with(20'000, "acme/in-0"), 2);
+  EXPECT_EQ(loop_->snapshot()->observation.queues.front().ready, 20'500);
 }
 
 TEST_F(TargetLoopTest, AnnouncementsThatNobodyCouldMeanHideNoWork) {
@@ -150,6 +191,31 @@ TEST_F(TargetLoopTest, ANewLeaderKeepsTheStandbyReplicasItFinds) {
   HaveReplicas({"a", "b"});
   Second(40);
   EXPECT_THAT(actuator_.ordered(), IsEmpty());
+}
+
+TEST_F(TargetLoopTest, ReplicasThatWaitForAReleaseAreNeitherLetGoOfNorDoubled) {
+  HaveReplicas({"a", "b"});
+  waiting_ = std::exchange(beating_, {});
+  Settle();
+  Second(60);
+  EXPECT_THAT(actuator_.ordered(), IsEmpty()) << "there is no work, and they stay";
+  EXPECT_EQ(loop_->desired(), 2);
+  queues_.Put("in-0", 5);
+  Second(60);
+  EXPECT_THAT(actuator_.ordered(), IsEmpty()) << "the work needs one, and there are two";
+  const v1::ReplicaCounts counts = loop_->Status().replicas();
+  EXPECT_EQ(counts.ready(), 0);
+  EXPECT_EQ(counts.standby(), 2);
+}
+
+TEST_F(TargetLoopTest, WorkingReplicasComeAndGoBesideThoseThatWaitForARelease) {
+  HaveReplicas({"a", "b", "c"});
+  beating_ = {"c"};
+  waiting_ = {"a", "b"};
+  Settle();
+  Second(60);
+  EXPECT_THAT(actuator_.ordered(), ElementsAre(2)) << "the one without work goes";
+  EXPECT_THAT(actuator_.orders().back().let_go_first, ElementsAre("c"));
 }
 
 TEST_F(TargetLoopTest, WhoDoesNotLeadDecidesNothingAndAsksNobody) {

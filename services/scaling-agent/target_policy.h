@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -57,6 +58,8 @@ class TargetPolicy {
   scaling::policy::Decision Decide(const scaling::policy::Observation& observation);
 
   const scaling::rules::RuleTrace& trace() const { return policy_->trace(); }
+  // As of Policy, at the last decision.
+  std::optional<double> forecast() const { return policy_->forecast(); }
   const scaling::policy::DeadlineOptions& options() const { return options_; }
   // OK: the recording is complete, or none is wanted. An error: the recording ended while deciding
   // goes on; the message tells why, and how many events since are missing.

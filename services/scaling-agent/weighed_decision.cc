@@ -12,6 +12,15 @@ void KeepAtLeast(int there, Weighed* weighed) {
   weighed->is_blind = true;
 }
 
+void KeepWaiting(Weighed* weighed) {
+  if (weighed->waiting == 0) return;
+  scaling::policy::Decision& decided = weighed->decided;
+  const int total = decided.replicas + decided.standby;
+  const int there = weighed->observation.fleet.committed() + weighed->observation.fleet.parked;
+  // At most what exists: so the number does not feed on itself.
+  decided.replicas += std::max(0, weighed->waiting + std::min(there, total) - total);
+}
+
 void Demand(const std::optional<Override>& override, const scaling::rules::Range& range,
             Weighed* weighed) {
   weighed->override = override;

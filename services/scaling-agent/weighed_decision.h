@@ -16,14 +16,19 @@ struct Weighed {
   scaling::policy::Decision by_policy;  // the policy's own answer
   scaling::rules::RuleTrace trace;
   std::optional<Override> override;
-  bool is_blind = false;  // the agent lets go of no replica now, whatever the policy says
+  int waiting = 0;        // replicas that wait for a release
+  bool is_blind = false;  // the agent lets go of no replica now, also where the policy would
   scaling::policy::Decision decided;
 };
 
-// The next three functions correct a policy's answer. Call them in this order.
+// The next four functions correct a policy's answer. Call them in this order.
 //
 // Keeps at least `there` replicas, because the agent cannot see all that exist.
 void KeepAtLeast(int there, Weighed* weighed);
+// Keeps the replicas that wait for a release beside those that work: they do not count as working,
+// none is let go of, and no other is started in the place of one, as long as the number that the
+// policy wants covers them.
+void KeepWaiting(Weighed* weighed);
 // Applies an override; nullopt: there is none. Of the rules only `range` limits it.
 void Demand(const std::optional<Override>& override, const scaling::rules::Range& range,
             Weighed* weighed);

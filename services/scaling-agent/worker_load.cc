@@ -68,6 +68,7 @@ WorkerLoad LoadOf(const bus::RosterEntry& entry, absl::string_view account,
   load.heard = entry.heard;
   load.leaving = entry.heartbeat.leaving();
   load.silent = entry.leaving && !load.leaving;
+  load.waits = entry.heartbeat.has_standby() && !entry.heartbeat.standby().has_left();
   load.cpu_cores = SaneFigure(entry.heartbeat.cpu_cores());
   const double window =
       SaneFigure(absl::ToDoubleSeconds(base::FromProto(entry.heartbeat.window())));

@@ -23,6 +23,7 @@ struct WorkerLoad {
   bool leaving = false;  // its heartbeat said so; a silent processor is not leaving
   bool silent = false;   // its last heartbeat is too old
   bool listens = false;  // to one of the target's queues
+  bool waits = false;    // parked, for a release: it takes no work until a person lets it go
 
   // Over all jobs of the processor, because letting it go stops them all.
   int64_t unsettled = 0;

@@ -20,6 +20,9 @@ THREADS_MORE = 16
 # A redrive may open any batch until then: the answer that would name it may be lost.
 REDRIVE_SECONDS = 20
 LOSE_POISON = ("wipe", "wipe-while-busy", "purge", "lose-stream")
+CONTENT_FAULTS = {"damage-content", "hide-content"}
+# So many lines of a large item are more than a message takes.
+LINES_OF_A_BLOB = 3
 
 
 def key_and_amount(line):
@@ -62,8 +65,10 @@ class Run:
     def rows_of(self, what, member):
         return [row for event in self.of(what) for row in event[member]]
 
-    def kind(self, batch):
-        return self.contents.get(self.requests.get(batch), {}).get("kind", "")
+    def carries_blobs(self, batch):
+        content = self.contents.get(self.requests.get(batch), {})
+        is_inline = any(event["plan"]["shape"]["content"] == "inline" for event in self.of("plan"))
+        return is_inline and "large" in content.get("kind", "")
 
     def lines(self, batch):
         """Returns the lines of each item of a batch; None if the run submitted no such batch."""
@@ -232,6 +237,18 @@ def what_is_counted_was_attempted(run):
                 yield f"item {batch}/{item} is counted, and was never attempted"
 
 
+def absent_content_costs_no_attempt(run):
+    """Each attempt of an item is one of its handler, where no fault but those of content was at work."""
+    if {event["kind"] for event in run.of("fault")} - CONTENT_FAULTS:
+        return
+    attempts = collections.defaultdict(list)
+    for event in run.of("attempted"):
+        attempts[event["batch"], event["item"]].append(event["attempt"])
+    for (batch, item), numbers in attempts.items():
+        if max(numbers) > len(numbers):
+            yield f"item {batch}/{item} had attempts {numbers}, and was charged {max(numbers)}"
+
+
 def only_bad_items_are_given_up(run):
     """In the end the doomed items are dead, and no others, but for moody ones whose poison a broker has
     lost: the report still counts them."""
@@ -257,11 +274,24 @@ def only_bad_items_are_given_up(run):
 
 
 def late_copies_are_dropped(run):
-    """A message that comes again once its batch is complete is dropped, also when its blob is gone."""
+    """A message that comes again once its batch is complete is dropped, also when its content is gone."""
     for event in run.of("end_poison"):
         for batch, item in event["items"]:
-            if "large" in run.kind(batch) and item in run.items.get(batch, {}):
+            if run.items.get(batch, {}).get(item, [DEAD])[0] == AGGREGATED:
                 yield f"item {batch}/{item} is counted, and a copy of it is poison"
+
+
+def dead_letters_keep_their_blobs(run):
+    """A redrive reads the blob of a dead letter again, unless a broker has lost it."""
+    if any(event["kind"] in LOSE_POISON for event in run.of("fault")):
+        return
+    blobs = {tuple(item) for event in run.of("end_blobs") for item in event["items"] if item}
+    for event in run.of("end_poison"):
+        for batch, item in event["items"]:
+            lines = run.lines(batch) or []
+            needs_it = run.carries_blobs(batch) and len(lines[item]) >= LINES_OF_A_BLOB
+            if needs_it and (batch, item) not in blobs:
+                yield f"item {batch}/{item} is poison without its blob"
 
 
 def field_of(text, name):
@@ -319,8 +349,14 @@ def nothing_is_left(run):
                 yield f"queue {queue['queue']} still holds {waiting}"
     for event in run.of("end_streams"):
         for stream, count in event["streams"].items():
-            if count and (stream.startswith("MUSTER_") or stream in ("OBJ_muster", "")):
+            if count and (stream.startswith("MUSTER_") or stream == ""):
                 yield f"stream {stream} still holds {count} messages"
+    poison = {tuple(name) for event in run.of("end_poison") for name in event["items"]}
+    for event in run.of("end_blobs"):
+        for item in event["items"]:
+            # A redrive reads the blob of a dead letter again.
+            if item is None or tuple(item) not in poison:
+                yield f"a blob of item {item} is left"
     for event in run.of("end_left"):
         if event["left"]:
             yield f"processes outlive their parents: {event['left']}"
@@ -343,7 +379,8 @@ def programs_stop_in_order(run):
 RULES = (came_to_rest, programs_end_only_by_faults, one_batch_for_each_request, jobs_stay,
          acknowledged_batches_stay, states_go_forward, counts_only_grow, each_item_is_counted_once,
          rows_are_the_direct_sum, totals_are_the_direct_sum, what_is_counted_was_attempted,
-         only_bad_items_are_given_up, late_copies_are_dropped, receipts_are_true, receipts_stay, nothing_is_left,
+         absent_content_costs_no_attempt, only_bad_items_are_given_up, late_copies_are_dropped,
+         dead_letters_keep_their_blobs, receipts_are_true, receipts_stay, nothing_is_left,
          programs_stop_in_order)
 
 

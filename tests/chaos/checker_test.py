@@ -34,8 +34,10 @@ SOUND = [
     {"what": "cancelled", "batch": 2},
     {"what": "seen", "batch": 1, "request": "march", "state": "sealed"},
     {"what": "seen", "batch": 2, "request": "unwanted", "state": "cancelled"},
-    {"what": "attempted", "batch": 1, "item": 0}, {"what": "attempted", "batch": 1, "item": 1},
-    {"what": "attempted", "batch": 1, "item": 2}, {"what": "attempted", "batch": 2, "item": 0},
+    {"what": "attempted", "batch": 1, "item": 0, "attempt": 1},
+    {"what": "attempted", "batch": 1, "item": 1, "attempt": 1},
+    {"what": "attempted", "batch": 1, "item": 2, "attempt": 1},
+    {"what": "attempted", "batch": 2, "item": 0, "attempt": 1},
     {"what": "committed", "batch": 1, "items": 1, "dead": 0, "aggregated": 4},
     {"what": "committed", "batch": 1, "items": 2, "dead": 1, "aggregated": 5},
     {"what": "receipt", "batch": 1, "revision": 1, "checksum": CHECKSUM},
@@ -48,8 +50,8 @@ SOUND = [
     {"what": "end_queues", "queues": [
         {"queue": "local/chaos-in-0", "ready": 0, "in_flight": 0, "delayed": 0, "poison": 1}]},
     {"what": "end_poison", "items": [[1, 1]]},
-    {"what": "end_streams", "streams": {"MUSTER_local_chaos-in-0": 0, "OBJ_muster": 0,
-                                        "KV_muster": 4}},
+    {"what": "end_streams", "streams": {"MUSTER_local_chaos-in-0": 0, "KV_muster": 4}},
+    {"what": "end_blobs", "items": []},
     {"what": "end_threads", "threads": {"controller": 31}},
     {"what": "end_exits", "exits": {"controller": 0, "nats0": 1}},
     {"what": "end_items", "items": [[1, 0, 1, 5, 4, 1], [1, 1, 2, 2, 0, 0], [1, 2, 1, 1, 1, 0],
@@ -205,8 +207,15 @@ class CheckerTest(unittest.TestCase):
         self.assert_found("totals_are_the_direct_sum", "1 results that differ")
 
     def test_a_count_out_of_nothing(self):
-        self.events.remove({"at": 12.0, "what": "attempted", "batch": 1, "item": 2})
+        self.events.remove({"at": 12.0, "what": "attempted", "batch": 1, "item": 2, "attempt": 1})
         self.assert_found("what_is_counted_was_attempted", "item 1/2")
+
+    def test_an_item_that_was_charged_while_its_content_was_away(self):
+        self.add("attempted", batch=1, item=0, attempt=3)
+        self.add("fault", kind="hide-content", given={}, edge="begin")
+        self.assert_found("absent_content_costs_no_attempt", "item 1/0", "charged 3")
+        self.add("fault", kind="kill", given={}, edge="begin")
+        self.assertEqual(checker.violations(self.events), [])
 
     def test_a_sound_item_that_was_given_up(self):
         self.only("end_items")["items"][2] = [1, 2, 2, 1, 0, 0]
@@ -229,10 +238,15 @@ class CheckerTest(unittest.TestCase):
         self.only("end_poison")["items"].clear()
         self.assert_found("only_bad_items_are_given_up", "without a message to redrive", "(1, 1)")
 
-    def test_a_late_copy_of_a_large_item_that_is_poison(self):
-        self.first("content")["kind"] = "large"
+    def test_a_late_copy_of_an_item_that_is_poison(self):
         self.only("end_poison")["items"].append([1, 0])
         self.assert_found("late_copies_are_dropped", "item 1/0")
+
+    def test_a_dead_letter_whose_blob_is_gone(self):
+        self.first("content")["kind"] = "large doomed"
+        self.first("content")["items"][1] += ["a 1"]
+        self.add("plan", plan={"shape": {"content": "inline"}})
+        self.assert_found("dead_letters_keep_their_blobs", "item 1/1")
 
     def test_a_receipt_that_does_not_equal_the_sum(self):
         text, checksum = receipt(1, {"items": 3, "transactions": 8, "aggregated": 6, "rejected": 1,
@@ -270,8 +284,13 @@ class CheckerTest(unittest.TestCase):
         self.assert_found("nothing_is_left", "MUSTER_local_chaos-in-0 still holds 1")
 
     def test_an_orphaned_blob(self):
-        self.only("end_streams")["streams"]["OBJ_muster"] = 2
-        self.assert_found("nothing_is_left", "OBJ_muster still holds 2")
+        self.only("end_blobs")["items"] += [[1, 0], [1, 1]]
+        self.assert_found("nothing_is_left", "a blob of item [1, 0]")
+        self.assertNotIn("item [1, 1]", "".join(checker.violations(self.events)))
+
+    def test_a_blob_that_is_no_items(self):
+        self.only("end_blobs")["items"].append(None)
+        self.assert_found("nothing_is_left", "a blob of item None")
 
     def test_an_orphaned_process(self):
         self.only("end_left")["left"].append("python3 handler.py")

@@ -88,6 +88,9 @@ class Clients:
                                             server=self.mesh.server(initiator))
             if code != 0:
                 return None, said
+            for batch in found:
+                if "counts_problem" in batch:
+                    return None, batch["counts_problem"]
             batches += found
         return batches, ""
 
@@ -102,6 +105,7 @@ class Clients:
         path = self.mesh.folder / f"{batch['request'].replace(' ', '-')}.txt"
         if first:
             self.history.record("content", request=batch["request"], kind=batch["kind"],
+                                padding=batch.get("padding", workload.NOT_PADDED),
                                 items=workload.items_of(batch))
             workload.write_content(batch, path.with_suffix(".new"))
             path.with_suffix(".new").rename(path)

@@ -40,6 +40,8 @@ class Driver:
         self.clients = Clients(self.mesh, self.history)
         self.wiped = None  # the one server of a cluster that may lose its data
         self.crowd = []  # connections of no use
+        self.undo = {}  # what puts the uploads of a fault back, by the request of its batch
+        self.damaged = set()  # the inodes of damaged uploads
         self.busy = False  # the job is to have work in hand until all other batches are done
         self.quiet = False  # no work is to come after the attack
 
@@ -63,7 +65,7 @@ class Driver:
         handler.write_text(f"#!{sys.executable} -S\n{HANDLER}")
         handler.chmod(0o755)
         job = self.folder / "job.yaml"
-        job.write_text(job_file(handler, ITEM_SECONDS))
+        job.write_text(job_file(handler, ITEM_SECONDS, self.plan["shape"]["content"]))
         (self.folder / "broken").touch()
         code, said = self.clients.apply_job()
         if code != 0:
@@ -71,7 +73,7 @@ class Driver:
 
     def attack(self):
         recorder = Recorder(self.mesh, self.clients, self.history)
-        self.history.record("begin_threads", threads=recorder.threads())
+        self.history.record("begin_threads", threads=recorder.begun)
         observer = Observer(self.mesh, self.clients, self.history)
         begun = time.monotonic()
         for at, action, given in self.plan["steps"]:

@@ -1,5 +1,6 @@
 """Heals a mesh after the attack, waits until its work is done, and records what it came to."""
 
+import base64
 import contextlib
 import json
 import os
@@ -11,6 +12,7 @@ import subprocess
 import time
 
 import workload
+from checker import THREADS_MORE
 from nats_wire import NatsWire
 from observer import opened
 
@@ -22,6 +24,7 @@ SETTLE_SECONDS = 15
 PAUSE_SECONDS = 0.1
 FINAL = ("complete", "cancelled")
 CONTENT = re.compile(r"item (\d+)/(\d+),")
+BLOB = re.compile(r"batch-(\d+)(?:-of-\w+)?-item-(\d+)")
 
 
 class Healer:
@@ -130,52 +133,69 @@ class Recorder:
         self.mesh = mesh
         self.clients = clients
         self.history = history
+        self.begun = self.threads()
 
     def record_mesh(self, healer):
         history = self.history
         batches, _ = self.clients.list_batches()
         history.record("end_batches", batches=batches)
-        self.record_queues()
-        history.record("end_poison", items=[(b, i) for _, _, b, i in healer.poison()])
+        poison = [(b, i) for _, _, b, i in healer.poison()]
+        self.record_queues(poison)
+        history.record("end_poison", items=poison)
         for batch in batches or []:
             _, receipt, said = self.clients.muster(
                 "batch", "receipt", batch["batch"], server=self.clients.server_of(batch["request_id"]))
             history.record("end_receipt", batch=batch["batch"], receipt=receipt, said=said)
-        history.record("end_threads", threads=self.threads())
+        history.record("end_threads", threads=self.settled_threads())
+
+    def settled_threads(self):
+        """Waits for the end of threads that have nothing to do any more, such as those of a job that was
+        made anew."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while True:
+            threads = self.threads()
+            more = {name for name, count in threads.items()
+                    if count > self.begun.get(name, 0) + THREADS_MORE}
+            if not more or time.monotonic() > end:
+                return threads
+            time.sleep(PAUSE_SECONDS)
 
     def threads(self):
         return {name: program.threads() for name, program in self.mesh.programs.items()}
 
-    def record_queues(self):
-        """Waits for late copies: what a program sent before it was frozen may come now."""
+    def record_queues(self, poison):
+        """Waits for late copies: what a program sent before it was frozen may come now. A redrive needs
+        the blobs of `poison`."""
         end = time.monotonic() + SETTLE_SECONDS
         while True:
             _, queues, _ = self.clients.muster("queue", "list")
-            streams = self.streams()
+            streams, blobs = self.stored()
             waiting = any(queue["ready"] + queue["in_flight"] + queue["delayed"]
                           for queue in queues or [])
-            stored = any(count for name, count in streams.items()
-                         if name.startswith("MUSTER_") or name == "OBJ_muster")
+            stored = set(blobs) - set(map(tuple, poison)) or any(
+                count for name, count in streams.items() if name.startswith("MUSTER_"))
             if time.monotonic() > end or not (waiting or stored):
                 break
             time.sleep(PAUSE_SECONDS)
         self.history.record("end_queues", queues=queues)
         self.history.record("end_streams", streams=streams)
+        self.history.record("end_blobs", items=blobs)
 
-    def streams(self):
-        """Returns the number of messages in each stream, and of the blobs in their bucket; an error
-        under an empty name. What a put that died left of a blob has no metadata, and its own end: a
-        day later."""
+    def stored(self):
+        """Returns the number of messages in each stream but that of the blobs, and the items to which
+        blobs belong (None: to none); an error under an empty name. What a put that died left of a blob
+        has no metadata, and its own end: a day later."""
         try:
             with contextlib.closing(NatsWire(self.mesh.nats_addresses[0])) as nats:
                 streams = {name: nats.api(f"STREAM.INFO.{name}")["state"]["messages"]
                            for name in nats.api("STREAM.NAMES")["streams"] or ()}
-                if "OBJ_muster" in streams:
-                    blobs = nats.api("STREAM.INFO.OBJ_muster", subjects_filter="$O.muster.M.>")
-                    streams["OBJ_muster"] = len(blobs["state"].get("subjects") or ())
-                return streams
+                if streams.pop("OBJ_muster", None) is None:
+                    return streams, []
+                named = nats.api("STREAM.INFO.OBJ_muster", subjects_filter="$O.muster.M.>")
+                return streams, [item_of_blob(subject)
+                                 for subject in named["state"].get("subjects") or ()]
         except (OSError, AssertionError) as error:
-            return {"": str(error)}
+            return {"": str(error)}, []
 
     def record_report(self):
         """After the end of all programs: nothing changes it any more."""
@@ -214,6 +234,14 @@ class Recorder:
             self.history.record("end_verified", batch=batch, code=done.returncode,
                                 said=done.stderr)
         shutil.rmtree(folder)
+
+
+def item_of_blob(subject):
+    """Returns (batch, item) of an item's blob; None for any other one."""
+    encoded = subject.rpartition(".")[2]
+    name = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode(errors="replace")
+    found = BLOB.fullmatch(name)
+    return found and (int(found[1]), int(found[2]))
 
 
 def children():

@@ -25,6 +25,7 @@ class Fault:
     known = None
     needs_disk = False
     initiators = 1  # that the mesh must have
+    seconds = 0  # that it lasts at least
 
     @classmethod
     def draw(cls, chance, shape):

@@ -3,7 +3,8 @@
 A line of JSON for each event. `at` is the machine's monotonic clock in seconds, which all of its
 processes share. The driver writes the file, and only checker.py judges it.
 
-    content      a batch that will be submitted: request, items (the lines of each), held
+    content      a batch that will be submitted: request, kind, padding of its lines, items (the lines of
+                 each)
     submit       a client begins to submit a request; refused, if it was turned away, and unanswered,
                  if it does not know what became of it
     acknowledged a client was told the number of its batch

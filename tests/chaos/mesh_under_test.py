@@ -15,7 +15,7 @@ READY_SECONDS = 60
 STOP_SECONDS = 45
 POLL_SECONDS = 0.02
 DISK_BYTES = 64 << 20  # RocksDB sets space aside for its logs, as far as there is some
-# Its decisions go nowhere: who starts and stops replicas would also restart what a fault has killed.
+# Its decisions go nowhere: an actuator that starts and stops replicas would also restart what a fault has killed.
 RULES = """mode: act
 targets:
   chaos: {kind: dry-run, name: processor, queues: [chaos-in], sla: {max: 300s}, max: 4}
@@ -112,7 +112,8 @@ class MeshUnderTest:
         self.add_server("controller", None)
         for number in range(2):
             self.add_role("processor", f"processor{number}", free_address(), "--threads", 2,
-                          "--handler-programs", self.folder)
+                          "--handler-programs", self.folder,
+                          *["--content-from-initiator"] * (number == 1 and self.shape["content_sent"]))
         rules = self.folder / "rules.yaml"
         rules.write_text(RULES)
         if self.shape["agent"]:

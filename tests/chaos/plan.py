@@ -6,14 +6,18 @@ import workload
 
 # How long the mesh is under attack; a run takes some seconds more to start and to heal.
 CHAOS_SECONDS = 5.0
-KINDS = ("small", "small", "small", "rejects", "moody", "doomed", "held", "large")
+KINDS = ("small", "small", "small", "rejects", "moody", "doomed", "held") * 2 + (
+    "large", "large moody", "large doomed")
 
 
 def draw_shape(chance, kinds, has_disks):
-    """Returns the mesh: how many of which programs, and which of them have a small disk."""
+    """Returns the mesh: how many of which programs, and which of them have a small disk; how its job's
+    content travels, and whether a processor has it sent that could read it on its own host."""
     initiators = max(kind.initiators for kind in kinds) if chance.random() < 0.3 else 1
     shape = {"nats": 3 if chance.random() < 0.2 else 1, "initiators": initiators,
-             "agent": chance.random() < 0.3, "disks": []}
+             "agent": chance.random() < 0.3, "disks": [],
+             "content": "inline" if chance.random() < 1 / 3 else "reference",
+             "content_sent": chance.random() < 0.5}
     if has_disks and any(kind.needs_disk for kind in kinds):
         shape["disks"] = [name for name in ("initiator0", "controller", "nats0")
                           if chance.random() < 0.5]
@@ -41,11 +45,11 @@ def draw_faults(chance, kinds, shape):
         given = kind.draw(chance, shape)
         if given is None:
             continue
-        begin = chance.uniform(0.2, CHAOS_SECONDS - 0.5)
+        begin = chance.uniform(0.2, CHAOS_SECONDS - max(0.5, kind.seconds))
         fault = {"number": number, "kind": kind.name, "given": given}
         steps.append((begin, "begin", fault))
         lasts = chance.choice([0.1, 0.5, 1.0, workload.LEASE_SECONDS + 1.0])
-        steps.append((min(begin + lasts, CHAOS_SECONDS), "end", fault))
+        steps.append((min(begin + max(lasts, kind.seconds), CHAOS_SECONDS), "end", fault))
     return steps
 
 

@@ -99,7 +99,7 @@ class SlowLink(CutLink):
 
 
 class HangLink(CutLink):
-    """Nothing comes through, and nobody is told."""
+    """Nothing comes through, and neither end gets an error."""
 
     name = "hang"
 

@@ -11,11 +11,11 @@ CONNECT_SECONDS = 5
 
 
 class Link:
-    """The way to a server. Its address stays the same whatever happens to the server.
+    """The way to a server. Its address stays the same, also while the server is down.
 
     open   what arrives goes on
     slow   each piece goes on after `seconds`
-    hung   nothing goes on, and nobody is told: the connections stay (a half-open network)
+    hung   nothing goes on, and neither end gets an error: the connections stay (a half-open network)
     cut    the connections are gone, and new ones are closed at once
     """
 
@@ -113,7 +113,7 @@ class Link:
                 sink.sendall(data)
         except OSError:
             pass  # one of them has hung up
-        # A hung link tells nobody that the other side has gone, either.
+        # While the link is hung, an end does not learn either that the other one has gone.
         with self.changed:
             self.changed.wait_for(lambda: self.state != "hung")
         self.shut(pair)

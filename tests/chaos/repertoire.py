@@ -2,13 +2,14 @@
 
 import broker_faults as broker
 import client_faults as client
+import content_faults as content
 import process_faults as process
 
 ALL = (process.Kill, process.KillMany, process.Restart, process.Freeze, process.CutLink,
        process.SlowLink, process.HangLink, process.FullDisk, process.FullDiskAlone, broker.Wipe,
        broker.Deliveries, broker.Purge, broker.WipeWhileBusy, broker.LoseStream, broker.LoseLedger,
        client.CancelAtCompletion, client.CancelLarge, client.TwoInitiators, client.Crowd,
-       client.MoveData, client.NoNewWork)
+       client.MoveData, content.DamageContent, content.HideContent, client.NoNewWork)
 
 
 def chosen(words):

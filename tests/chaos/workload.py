@@ -13,8 +13,12 @@ import random
 JOB = "chaos"
 LINES_PER_ITEM = 5
 LEASE_SECONDS = 2
-# Large enough that an item does not fit into a message, and its slice becomes a blob.
-PADDING_BYTES = 150_000
+# What is added to each line, in characters. Without it items travel inline, also if the job asks for references.
+NOT_PADDED = 0
+# Items of 6 to 20 KB travel by reference, unless the job has its messages carry their content.
+PADDED = (1_200, 4_000)
+# So large that an item does not fit into a message: where it is to travel inline, it becomes a blob.
+LARGE = 300_000
 
 # Each begin of an item is one line of a file, written at once: it may be the handler's last deed.
 HANDLER = """
@@ -47,7 +51,8 @@ for line in sys.stdin:
 """
 
 
-def job_file(handler, item_seconds):
+def job_file(handler, item_seconds, content):
+    """`content` is what the job says of its items' content: reference or inline."""
     # So many attempts that no run of faults gives a sound item up.
     return f"""
 name: {JOB}
@@ -56,15 +61,21 @@ item: {{transactions: {LINES_PER_ITEM}, max_bytes: 4MiB}}
 handler: {{command: [{handler}, "{item_seconds}"], deadline: 60s, version: "1"}}
 groups:
   - {{name: by_key, keys: [key], measures: {{amount: int}}}}
-queue: {{partitions: 2, visibility: {LEASE_SECONDS}s, max_attempts: 100, ttl: 7d}}
+queue: {{partitions: 2, visibility: {LEASE_SECONDS}s, max_attempts: 100, ttl: 7d,
+  content: {content}}}
 tolerate: {{rejected: 100%}}
 """
 
 
-def draw_batch(chance, name, kind):
-    """Returns the description of a batch, which its content is a pure function of."""
+def draw_batch(chance, name, kind, padded=None):
+    """Returns the description of a batch, which its content is a pure function of. Its lines are padded
+    as `padded` says; without it, those of every other batch."""
     items = chance.randint(1, 3) if "large" in kind else chance.randint(2, 14)
-    return {"request": name, "kind": kind, "items": items, "seed": chance.randrange(2**32)}
+    if padded is None:
+        padded = chance.random() < 0.5
+    padding = LARGE if "large" in kind else chance.randint(*PADDED) if padded else NOT_PADDED
+    return {"request": name, "kind": kind, "items": items, "padding": padding,
+            "seed": chance.randrange(2**32)}
 
 
 def items_of(batch):
@@ -72,8 +83,8 @@ def items_of(batch):
     chance = random.Random(batch["seed"])
     items = [[f"{chance.choice('abcdefg')} {chance.randint(-999, 9999)}"
               for _ in range(LINES_PER_ITEM)] for _ in range(batch["items"])]
-    odd = {"rejects": "reject", "moody": "moody", "doomed": "doomed", "held": "held",
-           "large held": "held"}.get(batch["kind"])
+    odd = {"rejects": "reject", "moody": "moody", "doomed": "doomed", "held": "held"}.get(
+        batch["kind"].removeprefix("large "))
     if odd:
         for _ in range(chance.randint(1, 3)):
             items[chance.randrange(len(items))][chance.randrange(LINES_PER_ITEM)] = f"{odd} 1"
@@ -87,8 +98,8 @@ def items_of(batch):
 def write_content(batch, path):
     """Writes the file that a client submits."""
     noise = random.Random(batch["seed"] + 1)
+    padding = batch.get("padding", NOT_PADDED)
     with open(path, "w", encoding="utf-8") as file:
         for item in items_of(batch):
             for line in item:
-                padding = f" {noise.randbytes(PADDING_BYTES).hex()}" if "large" in batch["kind"] else ""
-                file.write(f"{line}{padding}\n")
+                file.write(f"{line} {noise.randbytes(padding // 2).hex()}\n" if padding else f"{line}\n")

@@ -3,10 +3,12 @@
 
     docs_test.py REPOSITORY
 
-Relative links in Markdown files lead to files, and those with a #fragment to a heading; and each
-`Suite.Test` that docs/requirements.md names is a test in the source.
+Relative links in Markdown files lead to files, and those with a #fragment to a heading; each
+`Suite.Test` that docs/requirements.md names is a test in the source; each method that docs/policy.md
+names is one of the protos; and each message that heads a part of docs/faq.md is in the code.
 """
 
+import fnmatch
 import functools
 import pathlib
 import re
@@ -57,10 +59,38 @@ def unknown_tests(root):
             yield f"docs/requirements.md: no such test: {suite}.{test}"
 
 
+def unknown_methods(root):
+    defined = set()
+    for proto in (root / "proto/muster/v1").glob("*_service.proto"):
+        text = proto.read_text(encoding="utf-8")
+        [service] = re.findall(r"^service (\w+)", text, re.MULTILINE)
+        defined.update(f"{service}/{method}" for method in re.findall(r"^  rpc (\w+)", text, re.MULTILINE))
+    page = (root / "docs" / "policy.md").read_text(encoding="utf-8")
+    for pattern in re.findall(r"\bmuster\.v1\.([\w.]+/[\w*]+)", page):
+        if not fnmatch.filter(defined, pattern):
+            yield f"docs/policy.md: no such method: muster.v1.{pattern}"
+
+
+def unknown_messages(root):
+    texts = []
+    for folder in ("muster", "services", "cli"):
+        for source in (root / folder).rglob("*.cc"):
+            if not source.name.endswith("_test.cc"):
+                # A message that is broken over lines is one.
+                texts.append(re.sub(r'"\s*\n\s*"', "", source.read_text(encoding="utf-8")))
+    code = "\n".join(texts).replace('\\"', '"')
+    headings = re.findall(r"^### (.*)$", (root / "docs" / "faq.md").read_text(encoding="utf-8"), re.MULTILINE)
+    for heading in headings:
+        for fragment in filter(None, map(str.strip, heading.strip("` ").split("…"))):
+            if fragment not in code:
+                yield f"docs/faq.md: no such message in the code: {fragment}"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
-    problems = [*broken_links(root), *unknown_tests(root)]
-    print("\n".join(problems) or "every link and every test is there")
+    problems = [*broken_links(root), *unknown_tests(root), *unknown_methods(root),
+                *unknown_messages(root)]
+    print("\n".join(problems) or "every link, test, method and message is there")
     sys.exit(1 if problems else 0)
 
 

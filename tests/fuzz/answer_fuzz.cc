@@ -25,7 +25,9 @@ const JobSchema& Schema() {
       {{"total",
         {"day"},
         {{"units", MeasureSchema::Type::kInt, 0}, {"revenue", MeasureSchema::Type::kDecimal, 2}}},
-       {"by_shop", {"day", "shop"}, {{"units", MeasureSchema::Type::kInt, 0}}}}};
+       {"by_shop", {"day", "shop"}, {{"units", MeasureSchema::Type::kInt, 0}}}},
+      {{"note", base::OutputColumn::Type::kText, 0},
+       {"tax", base::OutputColumn::Type::kDecimal, 2}}};
   return *schema;
 }
 
@@ -57,6 +59,19 @@ void CheckRows(Results& results) {
   }
 }
 
+void CheckOutputs(Results& results, const std::set<int64_t>& rejected) {
+  int64_t last = 0;
+  for (base::OutputRecord& record : results.TakeOutputs()) {
+    Must(record.line >= last && record.line >= 2 && record.line <= 4,
+         "records are of lines of the item, in their order");
+    Must(!rejected.contains(record.line), "a rejected transaction gives no record");
+    last = record.line;
+    std::vector<std::string> fields = record.fields;
+    Must(base::FitOutputFields(Schema().outputs, &fields).ok() && fields == record.fields,
+         "a record fits its columns, in their form");
+  }
+}
+
 void CheckResults(Results& results) {
   Must(results.Verdict().ok(), "each transaction has exactly one verdict");
   const size_t verdicts = static_cast<size_t>(results.counted()) + results.rejections().size();
@@ -68,6 +83,7 @@ void CheckResults(Results& results) {
     Must(rejection.reason.size() <= handler::kMaxReasonBytes, "a reason is short");
   }
   CheckRows(results);
+  CheckOutputs(results, lines);
 }
 
 void CheckPostponed(const Outcome& outcome) {

@@ -1,11 +1,14 @@
 // The message of an item's result: the input as a message, and as the rows and rejections of a
-// result that is encoded.
+// result that is encoded, with records or without.
 #include <fuzzer/FuzzedDataProvider.h>
 #include <google/protobuf/stubs/logging.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "muster/base/output_record.h"
 #include "muster/base/text.h"
 #include "services/controller/result_decoder.h"
 #include "services/processor/result_codec.h"
@@ -90,13 +93,26 @@ void CheckAggregated(FuzzedDataProvider* input, OneBlob* blobs) {
   const std::vector<handler::GroupPartial> groups = TakeGroups(input);
   std::vector<handler::Rejection> rejections(input->ConsumeIntegralInRange<size_t>(0, 5));
   for (handler::Rejection& r : rejections) r = {input->ConsumeIntegral<int64_t>(), TakeText(input)};
+  std::optional<std::vector<base::OutputRecord>> outputs;
+  if (input->ConsumeBool()) {
+    outputs.emplace(input->ConsumeIntegralInRange<size_t>(0, 3));
+    for (base::OutputRecord& r : *outputs) {
+      r = {input->ConsumeIntegral<int64_t>(), {TakeText(input), TakeText(input)}};
+    }
+  }
   const std::string body =
-      *processor::EncodeAggregated(item, {"v1", "w", 2}, groups, rejections, blobs);
+      *processor::EncodeAggregated(item, {"v1", "w", 2}, {groups, rejections, outputs}, blobs);
   const absl::StatusOr<DecodedResult> result = DecodeResult(body, blobs);
-  Must(result.ok() == (rejections.size() <= item.transactions),
-       "a result is refused if it rejects more than it has, and only then");
+  const bool in_order = !outputs.has_value() || std::is_sorted(outputs->begin(), outputs->end(),
+                                                               [](const auto& a, const auto& b) {
+                                                                 return a.line < b.line;
+                                                               });
+  Must(result.ok() == (in_order && rejections.size() <= item.transactions),
+       "a result is refused if it rejects more than it has or its records are out of order, and "
+       "only then");
   if (!result.ok()) return;
   CheckRows(result->item.groups, groups);
+  Must(result->item.outputs == outputs, "the output records are the same");
   for (size_t i = 0; i < rejections.size(); ++i) {
     Must(result->item.rejections[i].line == rejections[i].line &&
              result->item.rejections[i].reason == rejections[i].reason,

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import harness
-from fragile import FRAGILE, GIVEN_UP, JOB, FragileTest, flip_a_byte
+from fragile import FRAGILE, GIVEN_UP, JOB, LARGE, FragileTest, flip_a_byte
 
 SEED = random.SystemRandom().randrange(2**32)
 FLIPS = 6  # of each part's tables
@@ -88,6 +88,18 @@ class CheckTest(FragileTest):
             process.kill()
             process.communicate(timeout=harness.TIMEOUT_SECONDS)
 
+    def test_the_events_of_streams_are_read_too(self):
+        """StreamCheckTest damages the records and the tables."""
+        here = ["--data-dir", self.data_dir]
+        self.assertEqual(self.fragile("stream", "create", "homes", "--partitions", 1, *here).returncode, 0)
+        for n in (0, 2, 4):
+            subprocess.run([FRAGILE, "stream", "append", "homes", *map(str, here)], check=True, text=True,
+                           input=f"event {n}\nevent {n + 1}\n", stdout=subprocess.DEVNULL,
+                           timeout=harness.TIMEOUT_SECONDS)
+        sound = self.check()
+        self.assertEqual(sound.returncode, 0, sound.stdout + sound.stderr)
+        self.assertIn("8 records, 0 damaged", sound.stdout)
+
     def test_a_damaged_log_of_any_part_costs_what_follows_the_damage(self):
         for part in ("queue", "ledger", "sync"):
             with self.subTest(part=part):
@@ -129,6 +141,26 @@ class CheckTest(FragileTest):
         line = (self.data_dir / "damaged/1/records.jsonl").read_text().splitlines()
         self.assertEqual([json.loads(text)["family"] for text in line], ["state", "body"])
         self.assertTrue(base64.b64decode(json.loads(line[1])["value"]))
+
+    def test_a_message_that_refers_to_other_content_than_the_ledger_has_is_taken_away(self):
+        self.write("job.yaml", JOB.replace(", content: inline", ""))
+        self.die_before_any_item_is_done()
+        first = self.folder / "queue of the first"
+        (self.data_dir / "queue").rename(first)
+        shutil.rmtree(self.data_dir)
+        other = self.folder / "other.txt"
+        text = self.batch_input.read_text()
+        at = text.index("noise 1")
+        other.write_text(text[:at] + "noise 2" + text[at + 7:])
+        self.batch_input = other
+        self.die_before_any_item_is_done()
+        shutil.rmtree(self.data_dir / "queue")
+        first.rename(self.data_dir / "queue")
+        [damage] = self.damages()
+        self.assertEqual((damage["part"], damage["kind"]), ("queue", "body"))
+        self.assertIn(f"1/{LARGE}: the ledger has other content for it", damage["why"])
+        self.repair()
+        self.assertEqual(self.run_batch().returncode, 3)
 
     def test_a_message_of_a_batch_that_is_over_may_miss_its_blob(self):
         """As when a damaged log lost that the message was deleted."""

@@ -28,8 +28,9 @@ class BashTest(MusterTest):
     def test_it_offers_the_commands_at_each_level(self):
         self.assertEqual(self.complete("ba"), ["batch"])
         self.assertEqual(sorted(self.complete("batch", "")), sorted(
-            ["quote", "submit", "watch", "cancel", "list", "get", "receipt", "delete"]))
-        self.assertEqual(self.complete("batch", "re"), ["receipt"])
+            ["quote", "submit", "watch", "cancel", "list", "get", "receipt", "output",
+             "rejections", "dead-letters", "delete", "retry"]))
+        self.assertEqual(sorted(self.complete("batch", "re")), ["receipt", "rejections", "retry"])
         self.assertEqual(sorted(self.complete("completion", "")), ["bash", "fish", "zsh"])
         self.assertNotIn("serve-handler", self.complete(""))
 

@@ -1,60 +1,29 @@
-"""A disk that is full, and one that cannot be written: a tmpfs of a mount namespace of our own.
-
-Ends with 77 (skipped) where the kernel allows no such namespace.
-"""
+"""A disk that is full, and one that cannot be written (small_disk.py)."""
 
 import json
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 
 import harness
-from harness import SKIPPED, MusterTest, retail_input
+from harness import RETAIL_JOB, MusterTest, retail_input
+from small_disk import SmallDisk, enter_a_namespace
 
-INSIDE = "MUSTER_TEST_IN_A_NAMESPACE"
 DISK_BYTES = 64 << 20  # RocksDB sets space aside for its logs, as far as there is some
 ROWS = 100_000
-# From a disk without room to a disk with room for a part of the batch.
+# From a disk without room to a disk with room for a part of the batch; more of it where the queue
+# holds the content, too.
 FREE_KIBIBYTES = [0, 60, 120, 300, 1000, 2500]
-
-
-def enter_a_namespace():
-    """Runs this program again inside a namespace where it may mount; returns only there."""
-    if INSIDE in os.environ:
-        return
-    for flags in ("-m", "-Urm"):
-        able = subprocess.run(["unshare", flags, "mount", "-t", "tmpfs", "none", "/mnt"],
-                              capture_output=True, text=True, timeout=30)
-        if able.returncode == 0:
-            os.environ[INSIDE] = "yes"
-            os.execvp("unshare", ["unshare", flags, sys.executable, *sys.argv])
-    print(f"skipped: no mount namespace: {able.stderr.strip()}", flush=True)
-    sys.exit(SKIPPED)
+FREE_FOR_CONTENT = 1000
 
 
 class DiskTest(MusterTest):
     def setUp(self):
         super().setUp()
-        self.disk = self.folder / "disk"
-        self.disk.mkdir()
-        self.mount("-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", self.disk)
-        self.addCleanup(subprocess.run, ["umount", "--lazy", str(self.disk)], check=True)
-        self.data_dir = self.disk / "data"
+        self.disk = SmallDisk(self.folder / "disk", DISK_BYTES)
+        self.addCleanup(self.disk.unmount)
+        self.data_dir = self.disk.path / "data"
         self.input = retail_input(ROWS)
-
-    @staticmethod
-    def mount(*arguments):
-        subprocess.run(["mount", *map(str, arguments)], check=True, timeout=30)
-
-    def leave_free(self, kibibytes):
-        with (self.disk / "ballast").open("wb") as ballast:
-            ballast.write(b"\0" * (DISK_BYTES - (kibibytes << 10)))
-
-    def make_room(self):
-        (self.disk / "ballast").unlink()
 
     def look(self, *arguments):
         return self.muster(*arguments, "--data-dir", self.data_dir)
@@ -84,17 +53,20 @@ class DiskTest(MusterTest):
         for kibibytes in FREE_KIBIBYTES:
             with self.subTest(free_kibibytes=kibibytes):
                 shutil.rmtree(self.data_dir, ignore_errors=True)
-                self.leave_free(kibibytes)
+                self.disk.leave_free(kibibytes)
+                job = self.write("job.yaml", RETAIL_JOB.read_text().replace(
+                    "ttl: 7d", "ttl: 7d, content: inline" if kibibytes >= FREE_FOR_CONTENT
+                    else "ttl: 7d"))
                 for _ in range(2):  # the second finds what the first left
-                    done = self.muster(*self.run_arguments(self.input))
+                    done = self.muster(*self.run_arguments(self.input, job=job))
                     self.assert_ends_for_want_of_room(done)
                     self.assert_acknowledged_is_there(done.stderr)
                 checked = self.look("queue", "check")
                 self.assertIn(checked.returncode, (0, 1), checked.stdout)
                 if checked.returncode == 1:
                     self.assertIn("no data in directory", checked.stderr)
-                self.make_room()
-                code, result, errors = self.run_job(self.input)
+                self.disk.make_room()
+                code, result, errors = self.run_job(self.input, job=job)
                 self.assertEqual(code, 0, errors)
                 self.assertEqual((result["transactions"], result["aggregated"]), (ROWS, ROWS))
                 self.assert_report_is_the_direct_sum(self.input, result["batch"])
@@ -117,11 +89,11 @@ class DiskTest(MusterTest):
     def assert_refused_in_one_line(self, done):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"\Amuster: [^\n]*[Rr]ead-only[^\n]*\n\Z")
-        self.assertIn(str(self.disk), done.stderr)
+        self.assertIn(str(self.disk.path), done.stderr)
 
     def is_looked_at_where_nothing_can_be_written(self):
         before = self.looks()
-        self.mount("-o", "remount,ro", self.disk)
+        self.disk.remount("ro")
         self.assertEqual(self.looks(), before)
         self.assert_refused_in_one_line(self.muster(*self.run_arguments(self.input)))
         self.assert_refused_in_one_line(self.look("queue", "redrive", "retail-in-0"))
@@ -142,7 +114,7 @@ class DiskTest(MusterTest):
         self.is_looked_at_where_nothing_can_be_written()
 
     def test_a_new_data_directory_is_refused_where_nothing_can_be_written(self):
-        self.mount("-o", "remount,ro", self.disk)
+        self.disk.remount("ro")
         self.assert_refused_in_one_line(self.muster(*self.run_arguments(self.input)))
 
 

@@ -6,7 +6,7 @@ import time
 
 import harness
 from harness import ROOT, retail_input
-from mesh import READY_SECONDS, Program, free_address
+from mesh import READY_SECONDS, free_address
 from mesh_case import MeshTest
 
 
@@ -86,16 +86,6 @@ class TroubleTest(LookTest):
         text = text.replace('"localhost:7800"', f'"{address}"')
         self.answer("job", "apply", self.write("job.yaml", text))
         self.await_finding("job retail_server", f"the handler at {address} cannot be connected to")
-
-    def test_a_second_controller_is_one_too_many(self):
-        program = [*self.mesh.controller.argv]
-        program[program.index("--listen") + 1] = free_address()
-        program[program.index("--data-dir") + 1] = str(self.folder / "second")
-        second = self.mesh.add(Program(program, "msg=ready"))
-        second.await_ready()
-        self.await_finding("controller", "2 are there: ")
-        second.stop()
-        self.await_sound("controller")
 
 
 class SilenceTest(LookTest):

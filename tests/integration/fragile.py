@@ -28,7 +28,7 @@ name: fragile
 input: {{format: lines}}
 item: {{transactions: {LINES_PER_ITEM}, max_bytes: 4MiB}}
 handler: {{linked: fragile}}
-queue: {{max_attempts: 5, partitions: 2}}
+queue: {{max_attempts: 5, partitions: 2, content: inline}}
 groups:
   - {{name: by_text, keys: [text], measures: {{lines: int}}}}
 """

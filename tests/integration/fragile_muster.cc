@@ -1,10 +1,12 @@
-// A muster whose linked handler is fragile.
+// A muster whose linked handlers are fragile, or write down their calls.
 #include "cli/main.h"
 #include "muster/handler/handler.h"
 #include "tests/integration/fragile_handler.h"
+#include "tests/integration/witness_handler.h"
 
 int main(int argc, char** argv) {
   muster::handler::HandlerRegistry handlers;
   RegisterFragile(handlers);
+  RegisterWitness(handlers);
   return muster::cli::Main(argc, argv, handlers);
 }

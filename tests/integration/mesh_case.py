@@ -52,6 +52,7 @@ class MeshTest(MusterTest):
     nats_server = NATS_SERVERS[0]
     nats_servers = 1
     item_size = "256KiB"  # at most
+    content = "reference"  # how it travels
     ack_survives = "process"  # as receipts say
 
     def setUp(self):
@@ -75,15 +76,16 @@ class MeshTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def apply_billing(self, *program, name="billing", visibility=f"{Mesh.LEASE_SECONDS}s"):
+    def apply_billing(self, *program, name="billing", visibility=f"{Mesh.LEASE_SECONDS}s",
+                      item_lines=ROWS_PER_ITEM):
         """A retail job, billed by a program in Python."""
         program = program or (ROOT / "examples/retail/bill.py",)
         text = (ROOT / "examples/retail/job_python.yaml").read_text()
         for old, new in (("name: retail_python", f"name: {name}"),
-                         ("transactions: 500", f"transactions: {ROWS_PER_ITEM}"),
+                         ("transactions: 500", f"transactions: {item_lines}"),
                          ("max_bytes: 256KiB", f"max_bytes: {self.item_size}"),
                          ("[python3, bill.py]", f"[python3, {', '.join(map(str, program))}]"),
-                         ("visibility: 30s", f"visibility: {visibility}"),
+                         ("visibility: 30s", f"visibility: {visibility}, content: {self.content}"),
                          ("deadline: 60s", "deadline: 1h")):
             self.assertIn(old, text)
             text = text.replace(old, new)

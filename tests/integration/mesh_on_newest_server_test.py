@@ -35,6 +35,10 @@ class CancelTest(OnNewestServer, mesh_test.CancelTest):
     pass
 
 
+class MissingVersionTest(OnNewestServer, mesh_test.MissingVersionTest):
+    pass
+
+
 class StallTest(OnNewestServer, mesh_test.StallTest):
     pass
 

@@ -14,7 +14,7 @@ from harness import ROOT, MusterTest, retail_input
 from mesh import free_ports
 
 PRESET = os.environ["MUSTER_PRESET"]
-PORTS = 23  # of a mesh, from the initiator's on
+PORTS = 111  # of a mesh, from the initiator's on, those of metrics included
 GROW_SECONDS = 120
 
 

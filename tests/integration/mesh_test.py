@@ -344,6 +344,32 @@ for line in sys.stdin:
         self.await_batch(1, lambda batch: batch["state"] == "complete")
 
 
+class MissingVersionTest(MeshTest):
+    """Items of a handler version that no processor has stand before the items of another batch."""
+
+    ITEMS = 2000  # of one line each
+
+    def test_a_batch_flows_behind_thousands_of_items_that_no_processor_fits(self):
+        self.apply_billing(item_lines=1)
+        bound = self.ask("batch", "submit", "billing", "--input", retail_input(self.ITEMS),
+                         "--request-id", "waits", "--handler-version", "gone", "-o", "json")
+        self.assertEqual(bound.returncode, 0, bound.stderr)
+        waits = json.loads(bound.stdout)["batch"]
+        self.await_put()
+        rows = self.retail_rows(*[(1, "0.1", customer, "France") for customer in range(5)])
+        self.assert_exact(rows, 5, self.submit("billing", rows))
+        waiting = self.answer("batch", "get", waits)
+        self.assertEqual((waiting["state"], waiting["items_counted"]), ("sealed", 0))
+
+    def await_put(self):
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            [queue] = [q for q in self.answer("queue", "list") if q["queue"].endswith("-in-0")]
+            if queue["total_in"] == self.ITEMS:
+                return
+        self.fail(f"not all are put: {queue}")
+
+
 class InterruptTest(FaultTest):
     def test_who_is_interrupted_waits_no_more_and_the_batch_goes_on(self):
         watch = subprocess.Popen([harness.MUSTER, "batch", "watch", "1", "-q", "--server",
@@ -397,6 +423,15 @@ class StallTest(FaultTest):
                 return
         self.fail(f"no lease was lost: {workers}")
 
+    def await_same_reason(self, said):
+        """What `batch get` says, once the submitter has said it, too: processors and controllers are missed one after the other."""
+        end = time.monotonic() + OUTAGE_IS_TOLD_SECONDS
+        while True:
+            waiting = self.answer("batch", "get", 1)
+            if said.await_line(f"batch 1 waits: {waiting.get('problem')}\n", 1, 1):
+                return waiting
+            self.assertLess(time.monotonic(), end, "".join(said.lines))
+
     def outage(self, seconds):
         said = Log()
         threading.Thread(target=said.read, args=(self.submission.stderr,)).start()
@@ -405,9 +440,7 @@ class StallTest(FaultTest):
         self.gate.open()
         self.assertTrue(said.await_line("muster: batch 1 waits: ", OUTAGE_IS_TOLD_SECONDS, 1),
                         "".join(said.lines))
-        waiting = self.answer("batch", "get", 1)
-        self.assertEqual(waiting["state"], "sealed")
-        self.assertIn(f"batch 1 waits: {waiting['problem']}\n", "".join(said.lines))
+        self.assertEqual(self.await_same_reason(said)["state"], "sealed")
         [row] = self.ask("batch", "list").stdout.splitlines()[-1:]
         self.assertIn("sealed, waits", row)
         time.sleep(seconds)  # this is the outage itself

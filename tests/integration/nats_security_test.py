@@ -3,6 +3,7 @@
 The server, its certificates and its credentials are real.
 """
 
+import json
 import unittest
 
 import harness
@@ -94,6 +95,13 @@ class RightSecretsTest(NatsSecurityTest):
         data = retail_input(ROWS)
         self.assert_exact(data, ROWS, self.submit("billing", data))
 
+    def nats_finding(self, *secrets):
+        """What the doctor finds that connects with these secrets."""
+        url = f"tls://{self.mesh.nats_addresses[0]}"
+        findings = json.loads(self.ask("doctor", "--nats", url, *secrets, "-o", "json").stdout)
+        [found] = [one for one in findings if one["what"].startswith("NATS server tls:")]
+        return found
+
     def assert_nobody_told(self, secret):
         for program in self.mesh.programs:
             self.assertNotIn(secret, self.said(program))
@@ -103,6 +111,10 @@ class RightSecretsTest(NatsSecurityTest):
         self.demand_tls(ours, clients)
         self.show_tls(ours, signed_by=clients)
         self.assert_works()
+        self.assertEqual(self.nats_finding(*self.mesh.options)["health"], "ok")
+        shown_none = self.nats_finding("--nats-ca", ours.certificate)
+        self.assertEqual(shown_none["health"], "wrong")
+        self.assertIn("the server may ask for a certificate, and none is named", shown_none["found"])
 
     def test_a_mesh_works_with_a_user_and_a_password(self):
         self.mesh.demand(password("0pen-sesame"))

@@ -72,6 +72,8 @@ class PoisonTest(MusterTest):
                          (10000, 9999, 1))
         self.assertIn("signal 6 (Aborted), peak memory", errors)
         self.assertIn("| about to abort", errors)
+        self.assertRegex(errors, r"\n1 item was given up: muster batch dead-letters 1 --data-dir .*\n"
+                                 r"  item 6000: .*signal 6")
         self.assert_receipt_holds(1)
 
     def test_an_exception_in_a_linked_handler_costs_its_transaction_alone(self):

@@ -1,4 +1,4 @@
-"""A whole mesh whose services show each other certificates, under the policy of docs/deploy.md.
+"""A whole mesh whose services show each other certificates, under the policy of docs/policy.md.
 
 The certificates are real, and the policy is the page's own text.
 """
@@ -21,7 +21,7 @@ UNREACHABLE = 5
 
 
 def policy_of_the_page():
-    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
     [policy] = re.findall(r"^```yaml\n(roles:\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return policy
 
@@ -122,7 +122,9 @@ class PolicyTest(RpcSecurityTest):
         self.act_as("shop")
         self.assert_denied(self.ask("queue", "purge", queue), "QueueService/PurgeQueue", "cn:shop")
         self.assert_denied(self.ask("job", "delete", "billing"), "JobService/DeleteJob", "cn:shop")
+        self.assert_denied(self.ask("release", "go"), "ReleaseService/Release", "cn:shop")
         self.act_as("ops")
+        self.assertEqual(self.ask("release", "go").returncode, 0)
         self.assertEqual(self.ask("queue", "purge", queue).returncode, 0)
         self.assertEqual(self.ask("job", "delete", "billing").returncode, 0)
 

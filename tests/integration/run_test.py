@@ -37,8 +37,16 @@ class RunTest(MusterTest):
         self.assertEqual(list(result), [
             "batch", "job", "transactions", "aggregated", "rejected", "dead_lettered",
             "duplicates_dropped", "items", "attempts", "seconds", "transactions_per_second",
-            "complete"])
+            "complete", "sla_seconds", "deadline", "late_by_seconds", "at_risk"])
         self.assertEqual((result["batch"], result["job"]), (1, "retail"))
+        self.assertEqual((result["late_by_seconds"], result["at_risk"]), (0, False))
+
+    def test_a_late_batch_says_by_how_much(self):
+        code, result, errors = self.run_job(self.retail_rows((1, "2.50", "7", "France")),
+                                            "--sla", "1ms")
+        self.assertEqual(code, 4, errors)
+        self.assertEqual(result["sla_seconds"], 0.001)
+        self.assertGreater(result["late_by_seconds"], 0)
 
     def test_money_is_exact_and_numbers_are_strings(self):
         data = self.retail_rows((3, "0.1", "7", "France"), (-1, "0.001", "7", "France"),
@@ -231,6 +239,17 @@ class RunTest(MusterTest):
         code, result, errors = self.run_job(data, "--threads", 4, job=job)
         self.assertEqual(code, 0, errors)
         self.assert_report_is_the_direct_sum(data, result["batch"])
+
+    def test_a_queue_that_takes_few_items_gives_the_same_report(self):
+        data = self.retail_rows(*[(1, "0.1", str(i % 7), "France") for i in range(3000)])
+        for carriage in ("by reference", "inline"):
+            job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+                "transactions: 500", "transactions: 10").replace(
+                    "{partitions: 1", "{partitions: 2" + (
+                        ", content: inline" if carriage == "inline" else "")))
+            for bound in (["--max-queue-items", "9"], ["--max-queue-bytes", "2KiB"]):
+                code, result, errors = self.run_job(data, "--new", *bound, job=job)
+                self.assertEqual((code, result["aggregated"]), (0, 3000), errors)
 
     def test_a_python_handler_gives_the_same_exact_report(self):
         data = retail_input(20000)

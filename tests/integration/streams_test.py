@@ -178,6 +178,7 @@ class LostLargeItemsTest(FaultTest):
 
     ROW_BYTES = 8000
     item_size = "4MiB"
+    content = "inline"
 
     def make_data(self):
         noise = random.Random(7)

@@ -1,5 +1,7 @@
 """`muster up`: a whole mesh in one process, with its engine in the data directory or on NATS."""
 
+import json
+import signal
 import time
 
 import harness
@@ -58,6 +60,18 @@ class UpTest(mesh_case.MeshTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for role in ("initiator", "processor", "controller"):
             self.assertRegex(done.stdout, f"ok: {role} .*: {self.mesh.server} is ready")
+
+    def test_logs_json_and_switches_to_debug_and_back(self):
+        talker = Program([harness.MUSTER, "up", "--listen", free_address(), "--data-dir",
+                          self.folder / "talker", "--log-format", "json"], '"msg":"ready"')
+        self.addCleanup(talker.kill)
+        talker.await_ready()
+        for level in ("debug", "info"):
+            talker.signal(signal.SIGUSR1)
+            talker.await_line(f'"msg":"the log level changes","to":"{level}"')
+        self.assertEqual(talker.stop(), 0)
+        for line in talker.log.lines:
+            self.assertLessEqual({"time", "level", "msg"}, set(json.loads(line)))
 
 
 class UpFaultTest(mesh_case.FaultTest):

@@ -35,7 +35,7 @@ class OutputTest(MusterTest):
         self.assertIn("BATCH", done.stdout)
 
     def test_a_server_in_the_environment_gives_way_to_a_data_directory_on_the_command_line(self):
-        os.environ["MUSTER_SERVER"] = "localhost:1"  # where nobody listens
+        os.environ["MUSTER_SERVER"] = "localhost:1"  # where no server listens
         self.addCleanup(os.environ.pop, "MUSTER_SERVER")
         done = self.muster("batch", "list", "--data-dir", self.data_dir)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -114,11 +114,22 @@ class CountedDesk final : public report::ReportClient {
   int progress_asked() const { return progress_asked_; }  // of one batch, or of a list
   int lists_asked() const { return lists_asked_; }
 
+  // From now on questions for a list are answered with this, unless it is OK.
+  void AnswerLists(absl::Status status) {
+    base::MutexLock lock(&mu_);
+    list_answer_ = std::move(status);
+  }
+
   // From now on cancellations are answered with this, unless it is OK.
   void AnswerCancels(absl::Status status) {
     base::MutexLock lock(&mu_);
     cancel_answer_ = std::move(status);
   }
+
+  // The next question for what a retry has claimed is answered with this. Not while calls retry.
+  void AnswerClaimed(absl::Status status) { claimed_answer_ = std::move(status); }
+  // Nobody hears which batch retries next: it is answered with this. Not while calls retry.
+  void AnswerTold(absl::Status status) { told_answer_ = std::move(status); }
 
   void HoldRegistrations(bool hold) {
     base::MutexLock lock(&mu_);
@@ -141,6 +152,10 @@ class CountedDesk final : public report::ReportClient {
       absl::Span<const uint64_t> batches) override {
     ++progress_asked_;
     ++lists_asked_;
+    {
+      base::MutexLock lock(&mu_);
+      MUSTER_RETURN_IF_ERROR(list_answer_);
+    }
     return behind_.ListProgress(batches);
   }
   absl::StatusOr<uint64_t> HighestBatch() override { return behind_.HighestBatch(); }
@@ -163,6 +178,22 @@ class CountedDesk final : public report::ReportClient {
     MUSTER_RETURN_IF_ERROR(cancel_answer_);
     return behind_.CancelBatch(batch, cancellation);
   }
+  absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
+                                                      const std::vector<int64_t>& lines,
+                                                      int64_t max) override {
+    return behind_.ClaimRejections(batch, lines, max);
+  }
+  absl::StatusOr<std::vector<report::RejectionPosition>> ClaimedRejections(
+      uint64_t batch, int64_t retry, const report::RejectionPosition& after, size_t max) override {
+    MUSTER_RETURN_IF_ERROR(std::exchange(claimed_answer_, absl::OkStatus()));
+    return behind_.ClaimedRejections(batch, retry, after, max);
+  }
+  absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
+                                      absl::Span<const report::RetriedTransaction> transactions,
+                                      uint64_t retried_in) override {
+    if (retried_in != 0) MUSTER_RETURN_IF_ERROR(std::exchange(told_answer_, absl::OkStatus()));
+    return behind_.RecordRetry(batch, retry, transactions, retried_in);
+  }
   absl::StatusOr<bool> ForgetBatch(uint64_t batch) override { return behind_.ForgetBatch(batch); }
 
  private:
@@ -174,6 +205,9 @@ class CountedDesk final : public report::ReportClient {
   base::CondVar released_;
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status cancel_answer_ ABSL_GUARDED_BY(mu_);
+  absl::Status list_answer_ ABSL_GUARDED_BY(mu_);
+  absl::Status claimed_answer_;
+  absl::Status told_answer_;
 };
 
 class BatchServiceTest : public ::testing::Test {
@@ -231,8 +265,15 @@ class BatchServiceTest : public ::testing::Test {
                                                      base::RealClock(), trace_sample_});
     service_ =
         std::make_unique<initiator::api::BatchService>(initiator::api::BatchService::Dependencies{
-            submissions_.get(), scheduler_.get(), uploads_.get(), ledger_.get(),
-            report_client_.get(), base::RealClock()});
+            .submissions = submissions_.get(),
+            .scheduler = scheduler_.get(),
+            .uploads = uploads_.get(),
+            .ledger = ledger_.get(),
+            .report_client = report_client_.get(),
+            .clock = base::RealClock(),
+            .open_content =
+                [this](const ledger::Batch& batch) { return uploads_->OpenRecorded(batch); },
+            .jobs = &jobs_});
     rpc::ServerOptions options;
     options.addresses = {"localhost:0"};
     server_ =

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/proto_time.h"
 #include "muster/report/report_proto.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
@@ -19,6 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 TEST_F(BatchServiceTest, SeesABatchThroughFromItsHeaderToItsReceipt) {
   StartProcessor();
@@ -98,6 +100,25 @@ TEST_F(BatchServiceTest, MakesNoBatchWhileItCannotBeToldWhatItIsBoundTo) {
   EXPECT_TRUE(ledger_->ListOpen()->empty());
 }
 
+TEST_F(BatchServiceTest, PromisesOneBatchWhatItsSubmitterAsksFor) {
+  v1::SubmitHeader header = Header("hurried");
+  *header.mutable_sla() = base::ToProto(absl::Nanoseconds(1));
+  Upload refused(stub_.get());
+  refused.SendHeader(header);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.End()));
+  *header.mutable_sla() = base::ToProto(absl::Milliseconds(1));
+  const auto submitted =
+      client::Submit(channel_, header, input::TextSource(Input(10)), {}, base::RealClock(), {});
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  StartProcessor();
+  const auto last = Watch(submitted->batch());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(base::FromProto(last->sla()), absl::Milliseconds(1));
+  EXPECT_EQ(base::FromProto(last->late_by()),
+            base::FromProto(last->completed()) - base::FromProto(last->deadline()));
+  EXPECT_GT(base::FromProto(last->late_by()), absl::ZeroDuration());
+}
+
 TEST_F(BatchServiceTest, KnowsNoJobThatWasNotApplied) {
   v1::SubmitHeader header = Header("x");
   header.set_job("unheard-of");
@@ -175,6 +196,97 @@ TEST_F(BatchServiceTest, ListsTheBatchesOfOneStateAndJob) {
   EXPECT_EQ(list(open, "count", 2), "4 2 more");
   EXPECT_EQ(list({v1::BATCH_STATE_CANCELLED}, "", 10), "3");
   EXPECT_EQ(list(open, "other", 10), "");
+}
+
+TEST_F(BatchServiceTest, KeepsTheLabelsOfABatchAndFindsItByThem) {
+  v1::SubmitHeader header = Header("labelled");
+  (*header.mutable_labels())["team"] = "billing";
+  const auto submitted =
+      client::Submit(channel_, header, input::TextSource(Input(1)), {}, base::RealClock(), {});
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  ASSERT_TRUE(Submit("plain", Input(1)).ok());
+  StopInitiator();
+  StartInitiator();
+  const auto list = [this](const v1::ListBatchesRequest& request) {
+    rpc::CallContext context;
+    v1::ListBatchesResponse response;
+    const absl::Status listed = rpc::FromGrpc(stub_->ListBatches(&context, request, &response));
+    EXPECT_TRUE(listed.ok()) << listed;
+    return response;
+  };
+  v1::ListBatchesRequest request;
+  (*request.mutable_labels())["team"] = "billing";
+  const v1::ListBatchesResponse found = list(request);
+  ASSERT_EQ(found.batches_size(), 1);
+  EXPECT_EQ(found.batches(0).batch(), submitted->batch());
+  EXPECT_THAT(found.batches(0).labels(), ElementsAre(Pair("team", "billing")));
+  (*request.mutable_labels())["team"] = "other";
+  EXPECT_EQ(list(request).batches_size(), 0);
+  request.Clear();
+  *request.mutable_since() = base::ToProto(absl::Now() + absl::Hours(1));
+  EXPECT_EQ(list(request).batches_size(), 0);
+  request.Clear();
+  request.set_late(true);
+  EXPECT_EQ(list(request).batches_size(), 0);
+}
+
+TEST_F(BatchServiceTest, NamesTheLabelThatABatchCannotHave) {
+  v1::SubmitHeader header = Header("wrong");
+  (*header.mutable_labels())["a b"] = "";
+  Upload upload(stub_.get());
+  upload.SendHeader(header);
+  const absl::Status refused = upload.End();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_EQ(rpc::Violations(refused).front().field, "header.labels");
+  rpc::CallContext context;
+  v1::ListBatchesRequest request;
+  *request.mutable_labels() = header.labels();
+  v1::ListBatchesResponse response;
+  const absl::Status unlisted = rpc::FromGrpc(stub_->ListBatches(&context, request, &response));
+  EXPECT_EQ(rpc::Violations(unlisted).front().field, "labels");
+}
+
+// A user without a controller saw no batch at all, though the ledger knows most of each.
+TEST_F(BatchServiceTest, ListsBatchesThatAreDoneWhileNoControllerAnswers) {
+  StartProcessor();
+  ASSERT_TRUE(Submit("done", Input(3)).ok());
+  ASSERT_TRUE(Watch(1)->complete());
+  StopInitiator();
+  StartInitiator();
+  const auto list = [this] {
+    rpc::CallContext context;
+    v1::ListBatchesResponse response;
+    const absl::Status listed = rpc::FromGrpc(stub_->ListBatches(&context, {}, &response));
+    EXPECT_TRUE(listed.ok()) << listed;
+    return response.batches(0);
+  };
+  report_client_->AnswerLists(absl::UnavailableError("no controller is known"));
+  const v1::BatchStatus unknown = list();
+  EXPECT_TRUE(unknown.complete());
+  EXPECT_EQ(unknown.progress().read(), 3);
+  EXPECT_EQ(unknown.counts_problem(), "no controller is known");
+  EXPECT_EQ(unknown.problem(), "") << "the batch waits for nothing";
+  report_client_->AnswerLists(absl::OkStatus());
+  EXPECT_EQ(list().counts_problem(), "");
+  EXPECT_EQ(list().aggregated(), 3);
+}
+
+// Chaos runs saw a number that was withdrawn a moment later, and took its request for two batches.
+TEST_F(BatchServiceTest, ShowsNoBatchThatMayStillBeWithdrawn) {
+  ledger::Batch batch;
+  batch.number = 77;
+  batch.request_id = "of another";
+  batch.job = "count";
+  batch.undecided = true;
+  batch.created = absl::Now();
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  rpc::CallContext listing;
+  v1::ListBatchesResponse listed;
+  ASSERT_TRUE(rpc::FromGrpc(stub_->ListBatches(&listing, {}, &listed)).ok());
+  EXPECT_EQ(listed.batches_size(), 0);
+  EXPECT_TRUE(absl::IsNotFound(scheduler_->Get(77).status()));
+  ASSERT_TRUE(ledger_->NoteDecided(77).ok());
+  EXPECT_TRUE(scheduler_->Get(77).ok());
 }
 
 TEST_F(BatchServiceTest, DeletesABatchThatHasEnded) {

@@ -1,5 +1,5 @@
 // One batch through an initiator, two processors and a controller that share only a NATS server, a
-// ledger and a report: its totals equal a direct sum, whatever happens to the server meanwhile.
+// ledger and a report: its totals equal a direct sum, also if the server fails meanwhile.
 #include <fstream>
 #include <functional>
 #include <map>

@@ -1,6 +1,8 @@
 """The client against an initiator that breaks, waits and refuses on command."""
 
+import concurrent.futures
 import datetime
+import decimal
 import io
 import unittest
 
@@ -10,6 +12,7 @@ import muster
 from fake_initiator import FakeInitiator
 from google.protobuf import duration_pb2
 from muster.rpc_details import error_details_pb2
+from muster.v1 import call_service_pb2, call_service_pb2_grpc
 
 MIB = 1 << 20
 
@@ -28,6 +31,73 @@ class ClientTest(unittest.TestCase):
         self.addCleanup(self.initiator.close)
         self.client = muster.Client(self.initiator.address, patience=20)
         self.addCleanup(self.client.close)
+
+
+class FakeCalls(call_service_pb2_grpc.CallServiceServicer):
+    """Answers the first `failures` calls with Unavailable."""
+
+    def __init__(self, failures):
+        self.failures = failures
+        self.requests = []
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
+        call_service_pb2_grpc.add_CallServiceServicer_to_server(self, self.server)
+        self.address = "127.0.0.1:%d" % self.server.add_insecure_port("127.0.0.1:0")
+        self.server.start()
+
+    def Call(self, request, context):
+        self.requests.append(request)
+        if len(self.requests) <= self.failures:
+            break_off(0, context)
+        response = call_service_pb2.CallResponse(batch=7, line=2)
+        response.accepted.SetInParent()
+        return response
+
+
+class CallTest(unittest.TestCase):
+    def start(self, failures):
+        calls = FakeCalls(failures)
+        self.addCleanup(lambda: calls.server.stop(0).wait())
+        client = muster.Client(calls.address)
+        self.addCleanup(client.close)
+        return calls, client
+
+    def test_a_call_that_breaks_is_not_tried_again(self):
+        calls, client = self.start(failures=1)
+        with self.assertRaises(muster.Unavailable):
+            client.call("job", "a,1")
+        self.assertEqual(len(calls.requests), 1)
+
+    def test_a_call_with_a_request_id_is_tried_again_with_the_same_one(self):
+        calls, client = self.start(failures=2)
+        self.assertEqual(client.call("job", "a,1", retry=True), muster.Answer(7, 2, ()))
+        [request_id] = {request.request_id for request in calls.requests}
+        self.assertTrue(request_id)
+        self.assertEqual(len(calls.requests), 3)
+
+    def test_a_mapping_is_sent_as_exact_texts(self):
+        calls, client = self.start(failures=0)
+        client.call("job", {"a": "x", "b": 7, "c": decimal.Decimal("1E+2"), "d": True, "e": None,
+                            "f": ["é", 1]})
+        self.assertEqual(dict(calls.requests[0].fields),
+                         {"a": "x", "b": "7", "c": "100", "d": "true", "f": '["é",1]'})
+        self.assertEqual(calls.requests[0].request_id, b"")
+        with self.assertRaises(TypeError):
+            client.call("job", {"a": 0.5})
+
+
+class JsonTest(unittest.TestCase):
+    def test_decimals_are_written_as_they_are_wherever_they_stand(self):
+        price = decimal.Decimal("0.10")
+        self.assertEqual(muster.json_lines([{"price": price, "items": [{"price": price}], "who": "zoë"}]),
+                         '{"price":0.10,"items":[{"price":0.10}],"who":"zoë"}\n'.encode())
+        with self.assertRaisesRegex(TypeError, "NaN is no number of JSON"):
+            muster.json_lines([{"price": decimal.Decimal("NaN")}])
+
+    def test_a_called_record_has_no_float_at_any_depth(self):
+        with muster.Client("127.0.0.1:1") as client:
+            for value in (1.5, [1.5], {"price": [1.5]}):
+                with self.assertRaisesRegex(TypeError, "^items: a float is not exact"):
+                    client.call("job", {"items": value})
 
 
 class UploadTest(ClientTest):

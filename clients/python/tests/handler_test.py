@@ -40,6 +40,47 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(self.sums(), {("by_customer", "Ada"): ["0.30", "2"],
                                        ("by_customer", "Bob"): ["-3.00", "1"]})
 
+    def test_records_of_rejected_lines_are_left_out(self):
+        columns = (muster.OutputColumn("note", "text", 0), muster.OutputColumn("count", "int", 0),
+                   muster.OutputColumn("total", "decimal", 2))
+        results = Results(GROUPS, frozenset({1, 2}), columns)
+        results.output(2, {"note": "b", "count": None, "total": decimal.Decimal("1E+2")})
+        results.output(1, {"note": "a", "count": -3, "total": 7})
+        results.reject(2, "no")
+        [output] = results.to_proto().outputs
+        self.assertEqual((output.line, list(output.fields)), (1, ["a", "-3", "7.00"]))
+        results = Results(GROUPS, frozenset({1}), columns)
+        results.output(1, {"note": "", "count": 0, "total": decimal.Decimal("1E+2")})
+        self.assertEqual(list(results.to_proto().outputs[0].fields), ["", "0", "100.00"])
+
+    def test_a_record_of_other_columns_or_inexact_numbers_is_a_mistake(self):
+        results = Results(GROUPS, frozenset({1}), (muster.OutputColumn("total", "decimal", 2),))
+        for values, mistake in (({}, KeyError), ({"total": 1, "more": 1}, KeyError),
+                                ({"total": 0.5}, TypeError), ({"total": True}, TypeError),
+                                ({"total": "1"}, TypeError)):
+            with self.subTest(values=values), self.assertRaises(mistake):
+                results.output(1, values)
+        with self.assertRaises(KeyError):
+            results.output(2, {"total": 1})
+
+    def test_a_record_that_does_not_fit_its_columns_is_refused(self):
+        columns = (muster.OutputColumn("note", "text", 0), muster.OutputColumn("count", "int", 0),
+                   muster.OutputColumn("total", "decimal", 2))
+        results = Results(GROUPS, frozenset({1}), columns)
+        fitting = {"note": "x" * (65536 - 4 - 4 - 4 - 5 - 4), "count": 7, "total": decimal.Decimal("0.5")}
+        for values, reason in (({"count": 2**63}, "count: overflows"),
+                               ({"count": decimal.Decimal("0.5")}, "count: 0.5 needs more than 0"),
+                               ({"total": decimal.Decimal("0.125")}, "total: 0.125 needs more than 2"),
+                               ({"note": "a\0b"}, "note: not UTF-8"), ({"note": "\ud800"}, "note: not UTF-8"),
+                               ({"note": fitting["note"] + "xx"}, "a record of 65538 bytes; at most 65536")):
+            with self.subTest(reason), self.assertRaisesRegex(muster.Unfit, reason):
+                results.output(1, {**fitting, **values})
+        self.assertEqual(len(results.to_proto().outputs), 0)
+        results.output(1, {**fitting, "count": 2**63 - 1, "note": ""})
+        results.output(1, fitting)
+        self.assertEqual([list(output.fields[1:]) for output in results.to_proto().outputs],
+                         [[str(2**63 - 1), "0.50"], ["7", "0.50"]])
+
     def test_sums_of_38_digits_are_not_rounded(self):
         large = decimal.Decimal("9" * 36 + ".98")
         self.results.add(spent(large))
@@ -53,6 +94,12 @@ class ResultsTest(unittest.TestCase):
             self.results.add(spent(decimal.Decimal("0.125")))
         self.results.add(spent(decimal.Decimal("0.1200")))
         self.assertEqual(self.sums()["by_customer", "Ada"][0], "0.12")
+
+    def test_a_reason_does_not_write_out_a_long_number(self):
+        for amount in ("1E-999999", "0." + "3" * 1000):
+            with self.assertRaises(muster.Unfit) as refused:
+                self.results.add(spent(decimal.Decimal(amount)))
+            self.assertLess(len(str(refused.exception)), 100)
 
     def test_what_is_no_exact_number_is_refused(self):
         for amount in ("NaN", "Infinity", "1e999999"):

@@ -5,10 +5,12 @@ import decimal
 import itertools
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
 
 import grpc
@@ -51,10 +53,15 @@ class MeshClientTest(MeshTest):
             end = time.monotonic() + READY_SECONDS
             while not stub.ListInstances(request, timeout=READY_SECONDS).instances:
                 self.assertLess(time.monotonic(), end)
-                time.sleep(0.05)  # nobody tells
+                time.sleep(0.05)  # no event announces it
 
     def connect(self, address):
         client = muster.Client(address, controller=self.mesh.reporter)
+        self.addCleanup(client.close)
+        return client
+
+    def connect_without_controller(self):
+        client = muster.Client(self.mesh.server)
         self.addCleanup(client.close)
         return client
 
@@ -74,6 +81,67 @@ class MeshClientTest(MeshTest):
         self.assertEqual((batch.transactions, batch.aggregated, batch.rejected), (rows, rows, 0))
         self.assert_report_is_the_direct_sum(data, batch.number)
         self.assertIn(f"aggregated {rows}", self.client.receipt(batch).text.splitlines())
+
+
+class OutputTest(MeshClientTest):
+    def test_records_come_back_in_the_order_of_the_input_past_a_restart_of_the_controller(self):
+        def work(item, results):
+            for transaction in item.transactions:
+                line = transaction.line
+                if line % 10 == 0:
+                    results.reject(line, "a round line")
+                    continue
+                for part in range(line % 3):
+                    results.output(line, {"line": line, "note": f"é {part} " + "x" * 1000,
+                                          "half": decimal.Decimal(line) / 2 if part else None})
+
+        server = muster.serve_handler(work, version="1", listen=f"{LOOPBACK}:0")
+        self.addCleanup(server.stop, 0)
+        text = self.job_at(server.address)
+        job = self.client.apply_job(
+            text + "\noutputs: {columns: {line: int, note: text, half: decimal(1)}}\n")
+        self.assertEqual([(column.name, column.kind, column.scale) for column in job.outputs],
+                         [("line", "int", 0), ("note", "text", 0), ("half", "decimal", 1)])
+        rows = 4000
+        batch = self.client.wait(self.client.submit(job.name, retail_input(rows)))
+        records = self.client.output(batch)
+        got = [next(records)]
+        self.mesh.controller.kill()
+        self.mesh.controller.restart()
+        got += records
+        wanted = [(line, {"line": line, "note": f"é {part} " + "x" * 1000,
+                          "half": decimal.Decimal(line) / 2 if part else None})
+                  for line in range(2, rows + 2) if line % 10 for part in range(line % 3)]
+        self.assertGreater(sum(len(record.values["note"]) for record in got), 3 << 20)  # some pages
+        self.assertEqual([(record.line, record.values) for record in got], wanted)
+        self.assertIn(f"rejected {sum(line % 10 == 0 for line in range(2, rows + 2))}",
+                      self.client.receipt(batch).text.splitlines())
+
+    def test_a_batch_whose_job_has_no_outputs_says_so(self):
+        job = self.apply_served(retail.bill)
+        batch = self.client.wait(self.client.submit(job.name, retail_input(100)))
+        with self.assertRaisesRegex(muster.NotFound, "has no outputs"):
+            next(self.client.output(batch))
+
+
+class ReadmeTest(MeshClientTest):
+    def test_the_program_in_the_readme_runs_as_it_is_printed(self):
+        [program] = re.findall(r"^```python\n(import muster\n.*?)^```$",
+                               (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        self.ask("job", "apply", ROOT / "examples/retail/job.yaml")
+        data = self.folder / "build/demo/online_retail.csv"
+        data.parent.mkdir(parents=True)
+        data.symlink_to(retail_input(1000))
+        self.assertIn('"localhost:7700"', program)
+        done = subprocess.run([sys.executable, "-c", program.replace("localhost:7700", self.mesh.server)],
+                              cwd=self.folder, capture_output=True, text=True, timeout=READY_SECONDS)
+        # It may say that it waits for a processor.
+        self.assertEqual(done.returncode, 0, done.stderr)
+        expected = {row.keys["customer"]: row.measures["revenue"]
+                    for row in self.client.report(self.client.get(1), "by_customer")}
+        printed = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
+        self.assertEqual({customer: decimal.Decimal(revenue) for customer, revenue in printed}, expected)
+        self.assertGreater(len(expected), 10)
 
 
 class SubmitTest(MeshClientTest):
@@ -126,6 +194,15 @@ class SubmitTest(MeshClientTest):
         self.assertEqual(set(seen), {(trace, "shop=1")})
         self.assertEqual(self.answer("batch", "get", batch.number)["traceparent"], trace)
 
+    def test_a_batch_is_promised_what_its_submitter_asks_for(self):
+        promise = datetime.timedelta(hours=1)
+        job = self.apply_served(retail.bill)
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        batch = self.client.wait(self.client.submit(job.name, data, sla=promise), timeout=READY_SECONDS)
+        self.assertEqual(batch.sla, promise)
+        self.assertEqual(batch.deadline, batch.created + promise)
+        self.assertEqual((batch.late_by, batch.at_risk), (datetime.timedelta(0), False))
+
     def test_the_same_submission_again_is_the_same_batch(self):
         job = self.apply_served(retail.bill)
         data = self.retail_rows((3, "0.1", "7", "France"))
@@ -164,7 +241,7 @@ class SubmitTest(MeshClientTest):
                 refused = error
                 break
             self.assertFalse(self.client.get(flood).complete)
-            time.sleep(0.2)  # nobody tells
+            time.sleep(0.2)  # no event announces it
         self.assertEqual((refused.reason, refused.facts["job"], refused.facts["limit_seconds"]),
                          ("DRAIN_TOO_LONG", job.name, "1"))
         self.assertGreater(int(refused.facts["estimate_seconds"]), 1)
@@ -184,6 +261,137 @@ class SubmitTest(MeshClientTest):
         batch = self.client.wait(self.client.submit(job.name, data), timeout=READY_SECONDS)
         self.assertEqual((batch.transactions, batch.aggregated, batch.rejected), (3, 1, 2))
         self.assert_report_is_the_direct_sum(data, batch.number)
+        lines = data.read_bytes().splitlines()
+        for client in (self.client, self.connect_without_controller()):
+            rejected = list(client.rejections(batch))
+            self.assertEqual([(one.item, one.line) for one in rejected], [(0, 3), (0, 4)])
+            self.assertEqual([one.record for one in rejected], lines[2:4])
+            self.assertIn("'x'", rejected[1].reason)
+        self.assertEqual(list(self.client.dead_letters(batch)), [])
+        with self.assertRaises(muster.NotFound):
+            list(self.client.rejections(batch.number + 1))
+
+    def test_what_was_rejected_is_retried_once_and_both_batches_add_up(self):
+        mended = threading.Event()
+
+        def picky(item, results):
+            good = []
+            for transaction in item.transactions:
+                if transaction["customer"] == "7" or mended.is_set():
+                    good.append(transaction)
+                else:
+                    results.reject(transaction.line, "a stranger")
+            retail.bill(types.SimpleNamespace(transactions=good), results)
+
+        job = self.apply_served(picky)
+        data = self.retail_rows((3, "0.1", "7", "France"), (1, "2", "8", "France"),
+                                (1, "4", "9", "Spain"), (1, "8", "7", "Spain"))
+        labels = {"team": "billing"}
+        first = self.client.wait(self.client.submit(job.name, data, labels=labels),
+                                 timeout=READY_SECONDS)
+        self.assertEqual((first.aggregated, first.rejected), (2, 2))
+        receipt = self.client.receipt(first).checksum
+        line, other = [one.line for one in self.client.rejections(first)]
+        again = self.client.retry_rejections(first, [line])
+        self.assertEqual([(one.transactions, one.is_new) for one in again], [(1, True)])
+        second = self.client.wait(again[0], timeout=READY_SECONDS)
+        self.assertEqual((second.rejected, second.retry_of, dict(second.labels)),
+                         (1, first.number, labels))
+        self.assertEqual([one.retry_of_line for one in self.client.rejections(second)], [line])
+        self.assertEqual([one.retried_in for one in self.client.rejections(first)],
+                         [second.number, 0])
+        mended.set()
+        self.assertEqual(self.client.retry_rejections(first, [line]),
+                         [muster.RetriedBatch(second.number, 1, False)])
+        rest = [*self.client.retry_rejections(second), *self.client.retry_rejections(first)]
+        self.assertEqual([(one.transactions, one.is_new) for one in rest], [(1, True)] * 2)
+        batches = [first.number, second.number, *(one.batch for one in rest)]
+        for one in rest:
+            self.client.wait(one.batch, timeout=READY_SECONDS)
+        with self.assertRaises(muster.FailedPrecondition):
+            self.client.retry_rejections(first)
+        with self.assertRaises(ValueError):
+            self.client.retry_rejections(first, [])
+        revenue = [(row.keys["customer"], row.measures["revenue"]) for batch in batches
+                   for row in self.client.report(batch, "by_customer")]
+        self.assertEqual(sorted(revenue), [("7", decimal.Decimal("8.3")), ("8", 2), ("9", 4)])
+        self.assertEqual(self.client.receipt(first).checksum, receipt)
+        self.assertEqual(self.client.get(first).retried_in, (second.number, rest[1].batch))
+
+    def test_every_transaction_of_an_item_that_was_given_up_can_be_taken_along(self):
+        def refuse(item, results):
+            raise muster.Dead("never today")
+
+        job = self.apply_served(refuse)
+        data = retail_input(1200)
+        batch = self.client.wait(self.client.submit(job.name, data), timeout=READY_SECONDS)
+        self.assertEqual(batch.dead_lettered, 1200)
+        dead = list(self.client.dead_letters(batch))
+        self.assertEqual([one.line for one in dead], list(range(2, 1202)))
+        self.assertEqual([one.record for one in dead], data.read_bytes().splitlines()[1:])
+        self.assertEqual({one.reason for one in dead}, {"never today"})
+
+    def test_batches_are_found_by_the_labels_that_their_submitter_chose(self):
+        job = self.apply_served(retail.bill)
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        before = datetime.datetime.now(datetime.timezone.utc)
+        labels = {"team": "billing", "run": "nightly"}
+        first = self.client.wait(self.client.submit(job.name, data, "one", labels=labels),
+                                 timeout=READY_SECONDS)
+        second = self.client.submit(job.name, data, "two", labels={"team": "tills"})
+        self.assertEqual(dict(first.labels), labels)
+
+        def found(**wanted):
+            return [batch.number for batch in self.client.list_batches(**wanted)]
+        self.assertEqual(found(labels={"team": "billing"}), [first.number])
+        self.assertEqual(found(labels={"team": "billing", "run": "hourly"}), [])
+        self.assertEqual(found(since=before - datetime.timedelta(minutes=1)),
+                         [second.number, first.number])
+        self.assertEqual(found(since=before + datetime.timedelta(hours=1)), [])
+        self.assertEqual(found(late=True), [])
+        with self.assertRaisesRegex(muster.InvalidArgument, "no label"):
+            self.client.submit(job.name, data, "three", labels={"a b": ""})
+
+
+class ScheduleTest(MeshClientTest):
+    def test_a_schedule_is_made_paused_resumed_run_and_deleted(self):
+        job = self.apply_served(retail.bill)
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        made = self.client.create_schedule(
+            "nightly", job.name, data, cron="0 3 * * 1-5", time_zone="Europe/Berlin",
+            catch_up=muster.CatchUp.ALL, labels={"team": "billing"},
+            sla=datetime.timedelta(minutes=10))
+        self.assertEqual((made.cron, made.time_zone, made.catch_up, made.content_bytes),
+                         ("0 3 * * 1-5", "Europe/Berlin", muster.CatchUp.ALL, data.stat().st_size))
+        self.assertEqual(self.client.get_schedule("nightly"), made)
+        self.assertGreater(made.next, datetime.datetime.now(datetime.timezone.utc))
+        self.assertTrue(self.client.pause_schedule("nightly").paused)
+        self.assertIsNone(self.client.get_schedule("nightly").next)
+        self.assertFalse(self.client.resume_schedule("nightly").paused)
+        batch = self.client.run_schedule("nightly", "by-hand")
+        self.assertEqual(self.client.run_schedule("nightly", "by-hand").number, batch.number)
+        self.assertEqual(dict(batch.labels), {"team": "billing", "schedule": "nightly"})
+        self.assertEqual(self.client.wait(batch, timeout=READY_SECONDS).transactions, 1)
+        self.assertEqual([found.last_batch for found in self.client.list_schedules()],
+                         [batch.number])
+        with self.assertRaisesRegex(muster.InvalidArgument, "spec.cron"):
+            self.client.create_schedule("wrong", job.name, data, cron="0 24 * * *")
+        with self.assertRaisesRegex(muster.MusterError, "another schedule 'nightly'"):
+            self.client.create_schedule("nightly", job.name, data, cron="@daily")
+        self.client.delete_schedule("nightly")
+        with self.assertRaises(muster.NotFound):
+            self.client.get_schedule("nightly")
+
+    def test_a_batch_is_submitted_at_its_time(self):
+        job = self.apply_served(retail.bill)
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)
+        self.client.create_schedule("soon", job.name, data, at=soon)
+        end = time.monotonic() + READY_SECONDS
+        while (found := self.client.get_schedule("soon")).ended is None:
+            self.assertLess(time.monotonic(), end)
+        self.assertEqual((found.submitted, found.missed, found.failed), (1, 0, 0))
+        self.assertEqual(self.client.wait(found.last_batch, timeout=READY_SECONDS).transactions, 1)
 
 
 class ResumeTest(MeshClientTest):

@@ -242,7 +242,7 @@ absl::StatusOr<JetStreamBlobStore::Meta> JetStreamBlobStore::ReadMeta(absl::stri
   MUSTER_RETURN_IF_ERROR(message.status());
   Meta meta{.sequence = message->sequence, .info = DecodeObject(message->data)};
   if (meta.info.ok() && meta.info->deleted) meta.info = Meta().info;
-  // Whatever they say of themselves: it is this bucket's chunks that are read and removed.
+  // The record may name another bucket, but only this bucket's chunks are to be read and removed.
   if (meta.info.ok()) meta.info->bucket = bucket_;
   return meta;
 }

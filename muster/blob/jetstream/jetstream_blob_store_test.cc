@@ -269,8 +269,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// The first chunks of an attempt may find nobody who listens, and the later ones a bucket that
-// another process has just made.
+// The first chunks of an attempt may find no bucket that takes them, and the later ones a bucket
+// that another process has just made.
 TEST_P(JetStreamBlobStoreTest, NamesTheChunksAnewWhenItBeginsAgainWithABucketThatWasGone) {
   base::FakeClock clock;
   std::vector<std::string> nuids;

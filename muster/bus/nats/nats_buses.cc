@@ -40,6 +40,9 @@ struct SubjectMaker {
   std::string operator()(const bus::CancelAcknowledgedEvent&) const {
     return "muster.event.cancel_acknowledged";
   }
+  std::string operator()(const bus::ReleasedEvent& released) const {
+    return absl::StrCat("muster.release.", muster::nats::SubjectToken(released.release));
+  }
 };
 
 struct PayloadWriter {
@@ -61,6 +64,10 @@ struct PayloadWriter {
   }
   void operator()(const bus::CancelAcknowledgedEvent& batch) const {
     message->mutable_cancel_acknowledged()->set_batch(batch.batch);
+  }
+  void operator()(const bus::ReleasedEvent& released) const {
+    message->mutable_released()->set_release(released.release);
+    message->mutable_released()->set_epoch(released.epoch);
   }
 
   v1::InterRoleCommunicationEvent* message;
@@ -103,6 +110,9 @@ absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view b
     case v1::InterRoleCommunicationEvent::kCancelAcknowledged:
       return Event{message.from(),
                    bus::CancelAcknowledgedEvent{message.cancel_acknowledged().batch()}};
+    case v1::InterRoleCommunicationEvent::kReleased:
+      return Event{message.from(),
+                   bus::ReleasedEvent{message.released().release(), message.released().epoch()}};
     case v1::InterRoleCommunicationEvent::PAYLOAD_NOT_SET:
       break;
   }
@@ -129,6 +139,11 @@ absl::StatusOr<std::unique_ptr<bus::TriggerBus::Subscription>> NatsTriggerBus::S
 
 absl::Status NatsTriggerBus::OnMessage(const muster::nats::Incoming& message) {
   MUSTER_ASSIGN_OR_RETURN(const auto event, DecodeEvent(message.data));
+  // A server limits who may publish by the subject; another one must not be a way around that.
+  const bool is_release = std::holds_alternative<bus::ReleasedEvent>(event.payload);
+  if (is_release && message.subject != SubjectOf(event)) {
+    return absl::InvalidArgumentError("a release on a subject that is not its own");
+  }
   (void)fan_out_.Tell(event);  // fails only in a subscriber
   return absl::OkStatus();
 }

@@ -5,9 +5,12 @@
 //   muster.trigger.<account>.<queue>      work was put into the queue
 //   muster.event.<kind>                   job_changed, batch_counted, batch_cancelled or
 //                                         cancel_acknowledged
+//   muster.release.<release>              a release was released
 //
 // Receivers read only the payload. The subject exists so that servers can filter by it, and can
-// limit an account to its own events. Account and queue are written as tokens (nats/names.h).
+// limit an account to its own events. A release counts only on the subject of that release: a user
+// that may publish there may release. Account, queue and release are written as tokens
+// (nats/names.h).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +29,8 @@
 namespace muster::bus::nats {
 
 // Patterns that match the subjects of all events.
-inline constexpr const char* kEventSubjects[] = {"muster.trigger.>", "muster.event.*"};
+inline constexpr const char* kEventSubjects[] = {"muster.trigger.>", "muster.event.*",
+                                                 "muster.release.*"};
 
 std::string SubjectOf(const bus::InterRoleCommunicationEvent& event);
 std::string EncodeEvent(const bus::InterRoleCommunicationEvent& event);

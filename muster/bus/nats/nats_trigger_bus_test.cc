@@ -74,6 +74,10 @@ TEST(EventCodecTest, CarriesEachKindOfEventOnASubjectOfItsKind) {
   const bus::InterRoleCommunicationEvent job{"i", bus::JobChangedEvent{"retail"}};
   EXPECT_EQ(SubjectOf(job), "muster.event.job_changed");
   EXPECT_EQ(std::get<bus::JobChangedEvent>(pass(job)).job, "retail");
+  const bus::InterRoleCommunicationEvent released{"i", bus::ReleasedEvent{"black.friday", 3}};
+  EXPECT_EQ(SubjectOf(released), "muster.release.black=2Efriday");
+  EXPECT_EQ(std::get<bus::ReleasedEvent>(pass(released)).release, "black.friday");
+  EXPECT_EQ(std::get<bus::ReleasedEvent>(pass(released)).epoch, 3);
   const bus::InterRoleCommunicationEvent counted{"c", bus::BatchCountedEvent{7}};
   EXPECT_EQ(SubjectOf(counted), "muster.event.batch_counted");
   EXPECT_EQ(std::get<bus::BatchCountedEvent>(pass(counted)).batch, 7);
@@ -142,6 +146,7 @@ using bus::WorkDetected;
 using bus::conformance::TriggerRecorder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 // The connection and the bus of one of several processes.
 struct Process {
@@ -187,6 +192,39 @@ TEST_P(NatsTriggerBusTest, IgnoresWhatIsNoEventAndSaysSoOnce) {
   EXPECT_THAT(ear.heard(), ElementsAre("real"));
   EXPECT_EQ(process.bus.malformed(), 3);
   EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("muster.trigger.acme.in")));
+}
+
+// A server limits by subjects who may release.
+TEST_P(NatsTriggerBusTest, AReleaseCountsOnlyOnItsOwnSubject) {
+  Process process(server_.url());
+  base::Mutex mu;
+  base::CondVar changed;
+  std::vector<std::string> heard;
+  const auto subscription =
+      process.bus
+          .Subscribe([&](const bus::InterRoleCommunicationEvent& event) {
+            const auto* released = std::get_if<bus::ReleasedEvent>(&event.payload);
+            base::MutexLock lock(&mu);
+            heard.push_back(released == nullptr ? "another event" : released->release);
+            changed.NotifyAll();
+          })
+          .value();
+  base::LogCapture log;
+  const std::string stolen = EncodeEvent({"me", bus::ReleasedEvent{"stolen", 1}});
+  for (const char* subject :
+       {"muster.event.job_changed", "muster.trigger.acme.in", "muster.release.other"}) {
+    ASSERT_TRUE(
+        process.connection->PublishNow({.subject = subject, .data = stolen}, absl::Seconds(5))
+            .ok());
+  }
+  // One that is right comes behind each of them on its way.
+  ASSERT_TRUE(process.bus.Publish({"me", bus::JobChangedEvent{"in"}}).ok());
+  ASSERT_TRUE(process.bus.Publish(WorkDetected("me", "acme", "in", 1)).ok());
+  ASSERT_TRUE(process.bus.Publish({"me", bus::ReleasedEvent{"mine", 1}}).ok());
+  base::MutexLock lock(&mu);
+  while (heard.size() < 3) changed.Wait(&mu);
+  EXPECT_THAT(heard, UnorderedElementsAre("another event", "another event", "mine"));
+  EXPECT_EQ(process.bus.malformed(), 3);
 }
 
 TEST_P(NatsTriggerBusTest, CarriesNamesThatNoSubjectCouldHold) {

@@ -5,7 +5,9 @@
 #include <optional>
 #include <stop_token>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
@@ -21,6 +23,7 @@ namespace {
 using handler::Outcome;
 
 constexpr size_t kMaxWhyBytes = 768;
+constexpr size_t kShownLineBytes = 80;  // of a line that is no answer
 // 2^20 × any delay is above any maximum; further doubling would overflow.
 constexpr int kMaxDoublings = 20;
 // In a row, of one program: a single one may be its item's fault.
@@ -117,6 +120,7 @@ class CommandHandler final : public handler::Handler {
       case ConversationEnd::kEnded:
         return Ended();
       case ConversationEnd::kOutOfTurn:
+        if (IsPrinted(conversation_->answer())) return Printed(conversation_->answer());
         return Failed("wrote more than one line, or before it had read its item");
       case ConversationEnd::kTooLong:
         return Failed(
@@ -137,7 +141,24 @@ class CommandHandler final : public handler::Handler {
     return is_proof ? Died(how) : Failed(how);
   }
 
+  // Whether a line was meant for people: print("hello") is the first thing that programs do.
+  static bool IsPrinted(absl::string_view line) {
+    const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
+    return !text.empty() && text.front() != '{';
+  }
+
+  // It does so with each item, so people hear of it at once.
+  Outcome Printed(absl::string_view line) {
+    const std::string shown = base::Printable(absl::StripAsciiWhitespace(line), kShownLineBytes);
+    Discard();
+    Fail(absl::StrCat("printed \"", shown,
+                      "\" to stdout, where only its answers may go; print to stderr instead"));
+    if (options_.health != nullptr) options_.health->Note(why_);
+    return Outcome::Retry({}, why_);
+  }
+
   Outcome Read(const handler::WorkItem& item, handler::Results& results) {
+    if (IsPrinted(conversation_->answer())) return Printed(conversation_->answer());
     absl::StatusOr<Outcome> outcome = DecodeAnswer(conversation_->answer(), schema_, item, results);
     if (!outcome.ok()) {
       return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
@@ -212,8 +233,8 @@ std::vector<std::pair<std::string, std::string>> EnvironmentFor(const CommandOpt
   if (options.inherits_environment) return options.env;
   std::vector<std::pair<std::string, std::string>> variables = {{"PATH", os::kUsualPath}};
   const auto pass = [&variables](const std::string& name) {
-    const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody
-                                                          // sets it
+    const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no
+                                                          // thread changes the environment
     if (value != nullptr) variables.emplace_back(name, value);
   };
   for (const char* name : kUsualVariables) pass(name);

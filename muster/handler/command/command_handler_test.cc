@@ -58,9 +58,23 @@ TEST_F(CommandHandlerTest, SendsTheItem) {
 }
 
 TEST_F(CommandHandlerTest, RefusesGarbage) {
-  Program("while read -r line; do echo hello; done");
+  Program("while read -r line; do echo '{hello'; done");
   EXPECT_EQ(Process().why,
             "the handler's program gave an answer that is refused: not JSON in UTF-8");
+}
+
+constexpr char kPrinted[] =
+    "the handler's program printed \"hello\" to stdout, where only its answers may go; print to "
+    "stderr instead";
+
+TEST_F(CommandHandlerTest, SaysWhichLineWasPrintedInsteadOfAnAnswer) {
+  Program("while read -r line; do echo hello; done");
+  EXPECT_EQ(Process().why, kPrinted);
+}
+
+TEST_F(CommandHandlerTest, SaysWhichLineWasPrintedBesideAnAnswer) {
+  Program("while read -r line; do printf 'hello\\n{}\\n'; done");
+  EXPECT_EQ(Process().why, kPrinted);
 }
 
 TEST_F(CommandHandlerTest, RefusesMoreThanOneLine) {

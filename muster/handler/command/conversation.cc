@@ -17,6 +17,25 @@
 #include "muster/base/log.h"
 
 namespace muster::handler::command {
+namespace {
+
+constexpr absl::string_view kTracebackHead = "Traceback (most recent call last):";
+
+// Below a source line, newer Pythons mark the place in it, which says nothing by itself.
+bool IsMarker(absl::string_view text) {
+  return text.find_first_not_of(" \t~^") == absl::string_view::npos;
+}
+
+// The last `max` bytes of the text, and a sign that it is not whole.
+std::string LastBytes(std::string text, size_t max) {
+  if (text.size() <= max) return text;
+  // Not within a character: its later bytes begin with 10.
+  size_t cut = text.size() - max;
+  while (cut < text.size() && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) ++cut;
+  return absl::StrCat("…", text.substr(cut));
+}
+
+}  // namespace
 
 void StderrLog::Append(absl::string_view bytes) {
   while (!bytes.empty()) {
@@ -31,28 +50,51 @@ void StderrLog::Append(absl::string_view bytes) {
 
 void StderrLog::EndLine() {
   if (!line_.empty()) LogLine();
+  if (in_traceback_) LogTraceback("a traceback without its end");
   TellLeftOut();
 }
 
 void StderrLog::LogLine() {
   const absl::string_view text = absl::StripTrailingAsciiWhitespace(line_);
   if (!text.empty()) {
-    if (TakeFromWindow()) {
+    if (!TakeTraceback(text) && TakeFromWindow()) {
       base::Log(base::kInfo, "handler stderr", {{"item", item_}, {"line", text}});
     }
-    last_lines_.emplace_back(text);
+    if (!IsMarker(text)) last_lines_.emplace_back(text);
     if (last_lines_.size() > kLastLines) last_lines_.pop_front();
   }
   line_.clear();
 }
 
+// As Python writes it: a head, lines that are indented, and the cause.
+bool StderrLog::TakeTraceback(absl::string_view text) {
+  if (text == kTracebackHead) {
+    if (in_traceback_) LogTraceback("a traceback without its end");
+    in_traceback_ = true;
+    return true;
+  }
+  if (!in_traceback_) return false;
+  if (!absl::ascii_isspace(static_cast<unsigned char>(text.front()))) {
+    LogTraceback(text);
+    return true;
+  }
+  if (IsMarker(text)) return true;
+  traceback_.emplace_back(absl::StripLeadingAsciiWhitespace(text));
+  if (traceback_.size() > kTracebackLines) traceback_.pop_front();
+  return true;
+}
+
+void StderrLog::LogTraceback(absl::string_view cause) {
+  const std::string calls = LastBytes(absl::StrJoin(traceback_, " | "), kTracebackBytes);
+  in_traceback_ = false;
+  traceback_.clear();
+  if (!TakeFromWindow()) return;
+  base::Log(base::kInfo, "handler stderr",
+            {{"item", item_}, {"line", cause}, {"traceback", calls}});
+}
+
 std::string StderrLog::LastLines() const {
-  std::string lines = absl::StrJoin(last_lines_, " | ");
-  if (lines.size() <= kLastBytes) return lines;
-  // Not within a character: its later bytes begin with 10.
-  size_t cut = lines.size() - kLastBytes;
-  while (cut < lines.size() && (static_cast<unsigned char>(lines[cut]) & 0xc0) == 0x80) ++cut;
-  return absl::StrCat("…", lines.substr(cut));
+  return LastBytes(absl::StrJoin(last_lines_, " | "), kLastBytes);
 }
 
 bool StderrLog::TakeFromWindow() {
@@ -211,7 +253,8 @@ void Conversation::DrainErrors() {
   for (int i = 0; i < kMaxDrainedChunks && IsReadable(child_->errors()); ++i) ReadErrors();
 }
 
-// Waits for whatever can go on, and lets it go on a little. True when that was the end.
+// Waits for the watchdog, the program's end or one of its pipes, and handles what has come. Returns
+// true if that was the end.
 bool Conversation::Step(ConversationEnd* end) {
   // The program's end stands before its output: what it wrote before it ended is seen then.
   std::array<pollfd, 5> events{{

@@ -22,10 +22,15 @@ namespace muster::handler::command {
 // Not thread-safe. Bounded in every direction: a line has at most kMaxLineBytes, and at most
 // kMaxLines are logged per kWindow. It logs how many lines were left out when the window or the
 // program ends.
+//
+// A traceback of Python becomes one line of the log: the cause, which Python writes last, and the
+// innermost calls. Item after item it would fill the log otherwise.
 class StderrLog {
  public:
   static constexpr size_t kMaxLineBytes = 1024;
   static constexpr int kMaxLines = 100;
+  static constexpr size_t kTracebackLines = 6;  // three calls, each with its source
+  static constexpr size_t kTracebackBytes = 600;
   static constexpr size_t kLastLines = 3;
   static constexpr size_t kLastBytes = 300;
   static constexpr absl::Duration kWindow = absl::Seconds(10);
@@ -48,6 +53,9 @@ class StderrLog {
 
  private:
   void LogLine();
+  // Whether the line is one of a traceback, which waits for its cause; and the traceback's end.
+  bool TakeTraceback(absl::string_view text);
+  void LogTraceback(absl::string_view cause);
   bool TakeFromWindow();
   void TellLeftOut();
 
@@ -55,6 +63,8 @@ class StderrLog {
   std::string item_;
   std::string line_;  // as far as it has come
   std::deque<std::string> last_lines_;
+  bool in_traceback_ = false;
+  std::deque<std::string> traceback_;  // its last lines so far
   absl::Duration window_end_ = -absl::InfiniteDuration();
   int logged_in_window_ = 0;
   int64_t left_out_ = 0;

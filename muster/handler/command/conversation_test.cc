@@ -20,6 +20,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class StderrLogTest : public testing::Test {
  protected:
@@ -74,11 +75,52 @@ TEST_F(StderrLogTest, TellsHowManyItLeftOutWhenTheProgramEnds) {
   EXPECT_EQ(capture_.lines().size(), static_cast<size_t>(StderrLog::kMaxLines) + 1);
 }
 
+// An exception of a Python handler took some seventy lines of the log, eight for each attempt.
+TEST_F(StderrLogTest, MakesOneLineOfATracebackWithItsCauseFirst) {
+  log_.Append(
+      "before\n"
+      "Traceback (most recent call last):\n"
+      "  File \"bill.py\", line 9, in <module>\n    main()\n"
+      "  File \"bill.py\", line 5, in main\n    bill(line)\n"
+      "  File \"bill.py\", line 3, in bill\n    price(line)\n"
+      "  File \"bill.py\", line 1, in price\n    return int(line)\n");
+  EXPECT_THAT(capture_.lines(), ElementsAre(HasSubstr("line=before")));
+  log_.Append("ValueError: invalid literal\nafter\n");
+  ASSERT_EQ(capture_.lines().size(), 3u);
+  EXPECT_THAT(capture_.lines()[1],
+              AllOf(HasSubstr("item=1/7"), HasSubstr("line=\"ValueError: invalid literal\""),
+                    HasSubstr("line 5, in main | bill(line) | "),
+                    HasSubstr("in price | return int(line)\""), Not(HasSubstr("<module>"))));
+  EXPECT_THAT(capture_.lines()[2], HasSubstr("line=after"));
+  EXPECT_THAT(log_.LastLines(), HasSubstr("ValueError: invalid literal | after"));
+}
+
+TEST_F(StderrLogTest, BoundsATracebackWhateverItIsMadeOf) {
+  log_.Append("Traceback (most recent call last):\n");
+  for (int i = 0; i < 1000; ++i) log_.Append(absl::StrCat("  ", std::string(2000, 'x'), i, "\n"));
+  EXPECT_TRUE(capture_.lines().empty());
+  log_.Append("Traceback (most recent call last):\n  in f\n");
+  log_.EndLine();
+  ASSERT_EQ(capture_.lines().size(), 2u);
+  EXPECT_LT(capture_.lines()[0].size(), StderrLog::kTracebackBytes + 200);
+  EXPECT_THAT(capture_.lines()[1],
+              AllOf(HasSubstr("line=\"a traceback without its end\""), HasSubstr("\"in f\"")));
+}
+
 TEST_F(StderrLogTest, RemembersTheLastLinesThatAreNotBlank) {
   log_.Append("one\nTraceback\n in f\nValueError: x\n\n  \n");
   EXPECT_EQ(log_.LastLines(), "Traceback |  in f | ValueError: x");
   log_.Forget();
   EXPECT_EQ(log_.LastLines(), "");
+}
+
+// So that a cause names the line of the program at which it failed.
+TEST_F(StderrLogTest, RemembersNoMarksBelowASourceLine) {
+  log_.Append(
+      "Traceback (most recent call last):\n  File \"bill.py\", line 4, in price\n"
+      "    return float(text)\n           ^^^^^^^^^^~~\nValueError: x\n");
+  EXPECT_EQ(log_.LastLines(),
+            "  File \"bill.py\", line 4, in price |     return float(text) | ValueError: x");
 }
 
 TEST_F(StderrLogTest, CutsWhatItRemembersAtItsBeginningAndWithinNoCharacter) {

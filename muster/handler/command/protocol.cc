@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/output_record.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/handler/out_of_process.h"
@@ -199,7 +200,7 @@ using handler::Results;
 using handler::WorkItem;
 using nlohmann::json;
 
-constexpr int kMaxAnswerDepth = 4;  // answer, groups, rows, row
+constexpr int kMaxAnswerDepth = 4;  // answer, groups, rows, row; answer, outputs, output, record
 constexpr size_t kShownBytes = 64;
 
 absl::Status Wrong(absl::string_view place, absl::string_view what) {
@@ -270,12 +271,17 @@ class AnswerReader {
 
  private:
   absl::StatusOr<Outcome> ReadOk(const json& answer) {
-    MUSTER_RETURN_IF_ERROR(CheckMembers(answer, "", {"item", "outcome", "groups", "rejected"}));
+    MUSTER_RETURN_IF_ERROR(
+        CheckMembers(answer, "", {"item", "outcome", "groups", "rejected", "outputs"}));
     if (const auto groups = answer.find("groups"); groups != answer.end()) {
       MUSTER_RETURN_IF_ERROR(ReadGroups(*groups));
     }
+    handler::OpenLines open(item_, &results_);
     if (const auto rejected = answer.find("rejected"); rejected != answer.end()) {
-      MUSTER_RETURN_IF_ERROR(ReadRejected(*rejected));
+      MUSTER_RETURN_IF_ERROR(ReadRejected(*rejected, &open));
+    }
+    if (const auto outputs = answer.find("outputs"); outputs != answer.end()) {
+      MUSTER_RETURN_IF_ERROR(ReadOutputs(*outputs, &open));
     }
     return handler::ConcludeOk(results_);
   }
@@ -352,14 +358,65 @@ class AnswerReader {
     return Wrong("", "has too many members");
   }
 
-  absl::Status ReadRejected(const json& rejected) {
+  static absl::Status ReadRejected(const json& rejected, handler::OpenLines* open) {
     if (!rejected.is_array()) return Wrong("rejected", "is no JSON array");
-    handler::OpenLines open(item_, &results_);
     for (size_t i = 0; i < rejected.size(); ++i) {
       MUSTER_RETURN_IF_ERROR(
-          base::Annotate(ReadRejection(rejected[i], &open), absl::StrCat("rejected[", i, "]")));
+          base::Annotate(ReadRejection(rejected[i], open), absl::StrCat("rejected[", i, "]")));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status ReadOutputs(const json& outputs, handler::OpenLines* open) const {
+    if (schema_.outputs.empty()) return Wrong("outputs", "the job has none");
+    if (!outputs.is_array()) return Wrong("outputs", "is no JSON array");
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      MUSTER_RETURN_IF_ERROR(
+          base::Annotate(ReadOutput(outputs[i], open), absl::StrCat("outputs[", i, "]")));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadOutput(const json& output, handler::OpenLines* open) const {
+    if (!output.is_object()) return Wrong("", "is no JSON object");
+    MUSTER_RETURN_IF_ERROR(CheckMembers(output, "", {"line", "record"}));
+    MUSTER_ASSIGN_OR_RETURN(const json* const line, FindMember(output, "", "line"));
+    MUSTER_ASSIGN_OR_RETURN(const json* const record, FindMember(output, "", "record"));
+    if (!line->is_number_integer()) return Wrong("line", "is no whole number");
+    if (!record->is_object()) return Wrong("record", "is no JSON object");
+    std::vector<std::string> fields;
+    fields.reserve(schema_.outputs.size());
+    for (const base::OutputColumn& column : schema_.outputs) {
+      MUSTER_ASSIGN_OR_RETURN(const json* const value, FindMember(*record, "", column.name));
+      MUSTER_ASSIGN_OR_RETURN(std::string field, ReadField(column, *value));
+      fields.push_back(std::move(field));
+    }
+    if (record->size() != fields.size()) return NameExtraField(*record);
+    return open->AddOutput(line->get<int64_t>(), std::move(fields));
+  }
+
+  static absl::StatusOr<std::string> ReadField(const base::OutputColumn& column,
+                                               const json& value) {
+    if (value.is_null()) return "";
+    if (value.is_string()) return value.get<std::string>();
+    if (column.type == base::OutputColumn::Type::kText) {
+      return Wrong(column.name, "is no string and not null");
+    }
+    const absl::StatusOr<Decimal> number = ReadMeasure(value);
+    if (!number.ok()) return Wrong(column.name, number.status().message());
+    return number->ToString();
+  }
+
+  absl::Status NameExtraField(const json& record) const {
+    for (const auto& [name, value] : record.items()) {
+      const bool is_column = absl::c_any_of(
+          schema_.outputs,
+          [&member = name](const base::OutputColumn& column) { return column.name == member; });
+      if (!is_column) {
+        return Wrong("", absl::StrCat("has an unknown member \"", Shown(name), "\""));
+      }
+    }
+    return Wrong("", "has too many members");
   }
 
   static absl::Status ReadRejection(const json& rejection, handler::OpenLines* open) {

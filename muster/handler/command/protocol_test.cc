@@ -308,6 +308,71 @@ TEST_F(AnswerTest, RefusesDeepNestingBeforeItCostsMemory) {
             "it is about item '[[[[[\"{{{{{', not 1/7");
 }
 
+class OutputAnswerTest : public testing::Test {
+ protected:
+  using Type = base::OutputColumn::Type;
+
+  absl::StatusOr<Outcome> Decode(absl::string_view outputs) {
+    results_.emplace(&schema_, item_.size());
+    return DecodeAnswer(
+        absl::StrCat(R"({"item":"1/7","outcome":"ok","rejected":[{"line":)", item_[1].line(),
+                     R"(,"reason":"bad"}],"outputs":)", outputs, "}"),
+        schema_, item_.get(), *results_);
+  }
+  // An answer with this record of the first line; returns the error.
+  std::string WrongRecord(absl::string_view record) {
+    return std::string(
+        Decode(absl::StrCat("[{\"line\":", item_[0].line(), ",\"record\":", record, "}]"))
+            .status()
+            .message());
+  }
+
+  const JobSchema schema_{
+      "retail",
+      "r1",
+      {"quantity"},
+      {{"g", {"k"}, {{"n", MeasureSchema::Type::kInt, 0}}}},
+      {{"note", Type::kText, 0}, {"count", Type::kInt, 0}, {"total", Type::kDecimal, 2}}};
+  const SampleItem item_{{{"1"}, {"2"}, {"3"}}, Item7OfBatch1()};
+  std::optional<Results> results_;
+};
+
+TEST_F(OutputAnswerTest, TakesRecordsOfLinesThatCount) {
+  const auto outcome = Decode(absl::StrCat(
+      R"([{"line":)", item_[2].line(), R"(,"record":{"total":"1.5","note":"ä\"","count":7}},)",
+      R"({"line":)", item_[0].line(), R"(,"record":{"total":null,"note":"","count":"-3"}}])"));
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_THAT(results_->TakeOutputs(),
+              ElementsAre(base::OutputRecord{item_[0].line(), {"", "-3", ""}},
+                          base::OutputRecord{item_[2].line(), {"ä\"", "7", "1.50"}}));
+}
+
+TEST_F(OutputAnswerTest, NamesTheRecordThatIsWrong) {
+  EXPECT_EQ(WrongRecord(R"({"note":"","count":1})"), "outputs[0]: has no member \"total\"");
+  EXPECT_EQ(WrongRecord(R"({"note":"","count":1,"total":1,"more":1})"),
+            "outputs[0]: has an unknown member \"more\"");
+  EXPECT_EQ(WrongRecord(R"({"note":1,"count":1,"total":1})"),
+            "outputs[0]: note: is no string and not null");
+  EXPECT_THAT(WrongRecord(R"({"note":"","count":1,"total":1.5})"),
+              HasSubstr("total: is a JSON number with a fraction"));
+  EXPECT_EQ(WrongRecord(R"({"note":"","count":1,"total":"1.555"})"),
+            "outputs[0]: outputs: total: '1.555' needs more than 2 decimals");
+  EXPECT_EQ(WrongRecord("[]"), "outputs[0]: record: is no JSON object");
+  EXPECT_EQ(Decode("{}").status().message(), "outputs: is no JSON array");
+}
+
+TEST_F(OutputAnswerTest, RefusesARecordOfARejectedOrUnknownLine) {
+  constexpr char kRecord[] = R"(,"record":{"note":"","count":1,"total":1}}])";
+  for (const int64_t line : {item_[1].line(), int64_t{99}}) {
+    EXPECT_EQ(Decode(absl::StrCat("[{\"line\":", line, kRecord)).status().message(),
+              absl::StrCat("outputs[0]: line: ", line, " is no line of the item, or is rejected"));
+  }
+}
+
+TEST_F(AnswerTest, RefusesRecordsOfAJobWithoutOutputs) {
+  EXPECT_EQ(Wrong(R"({"item":"1/7","outcome":"ok","outputs":[]})"), "outputs: the job has none");
+}
+
 }  // namespace
 
 }  // namespace muster::handler::command

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "muster/base/output_record.h"
 #include "muster/base/status.h"
 #include "muster/base/trace_context.h"
 #include "muster/handler/command/protocol.h"
@@ -107,6 +108,18 @@ ordered_json RowOf(const handler::GroupSchema& group, const handler::PartialRow&
   return shown;
 }
 
+void AddOutputs(const handler::JobSchema& schema, handler::Results& results, ordered_json* answer) {
+  ordered_json outputs = ordered_json::array();
+  for (base::OutputRecord& output : results.TakeOutputs()) {
+    ordered_json record = ordered_json::object();
+    for (size_t i = 0; i < output.fields.size(); ++i) {
+      record[schema.outputs[i].name] = std::move(output.fields[i]);
+    }
+    outputs.push_back({{"line", output.line}, {"record", std::move(record)}});
+  }
+  if (!outputs.empty()) (*answer)["outputs"] = std::move(outputs);
+}
+
 void AddResults(const handler::JobSchema& schema, handler::Results& results, ordered_json* answer) {
   ordered_json groups = ordered_json::object();
   for (const handler::GroupPartial& partial : results.TakePartials()) {
@@ -121,6 +134,7 @@ void AddResults(const handler::JobSchema& schema, handler::Results& results, ord
     rejected.push_back({{"line", rejection.line}, {"reason", rejection.reason}});
   }
   (*answer)["rejected"] = std::move(rejected);
+  AddOutputs(schema, results, answer);
 }
 
 absl::string_view NameOf(Outcome::Kind kind) {

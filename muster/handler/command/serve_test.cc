@@ -81,7 +81,9 @@ class ServeTest : public testing::Test {
                                    {{"by_customer",
                                      {"customer"},
                                      {{"revenue", handler::MeasureSchema::Type::kDecimal, 2},
-                                      {"units", handler::MeasureSchema::Type::kInt, 0}}}}};
+                                      {"units", handler::MeasureSchema::Type::kInt, 0}}}},
+                                   {{"note", base::OutputColumn::Type::kText, 0},
+                                    {"total", base::OutputColumn::Type::kDecimal, 2}}};
   const handler::SampleItem item_{{{"ann \"q\" ä", "1.50"}, {"bob", "x"}, {"ann \"q\" ä", "2"}},
                                   Context()};
   Results results_{&schema_, item_.size()};
@@ -163,6 +165,23 @@ TEST_F(ServeTest, RefusesWhatIsNoRequestOfThisJob) {
   EXPECT_THAT(changed("3/7", "3-7"), HasSubstr("names no item"));
   EXPECT_THAT(changed("\"attempt\"", "\"tries\""), HasSubstr("attempt"));
   EXPECT_THAT(changed(",\"1.50\"", ""), HasSubstr("field for each column"));
+}
+
+TEST_F(ServeTest, PassesOnRecords) {
+  const Outcome outcome = Converse([](const handler::WorkItem& item, Results& results) {
+    for (const handler::Transaction& t : item.transactions()) {
+      results.Count(t, {}, {{std::string(t.fields()[0]), ""}, {"\\", std::string(t.fields()[1])}});
+    }
+    return Outcome::Ok();
+  });
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kOk);
+  ASSERT_EQ(results_.rejections().size(), 1u);
+  EXPECT_EQ(results_.rejections()[0].reason, "outputs: total: not a number: 'x'");
+  EXPECT_THAT(results_.TakeOutputs(),
+              ElementsAre(base::OutputRecord{item_[0].line(), {"ann \"q\" ä", ""}},
+                          base::OutputRecord{item_[0].line(), {"\\", "1.50"}},
+                          base::OutputRecord{item_[2].line(), {"ann \"q\" ä", ""}},
+                          base::OutputRecord{item_[2].line(), {"\\", "2.00"}}));
 }
 
 }  // namespace

@@ -40,8 +40,9 @@ class Caller {
   // Completes "the handler …".
   struct Obstacle {
     std::string why;
-    bool is_refused = false;    // the job as such
-    bool is_unreached = false;  // no connection came to be
+    bool is_refused = false;        // the job as such
+    bool is_unreached = false;      // no connection came to be
+    bool is_other_version = false;  // a server of another version answered
   };
 
   // How long the item may take from now on.
@@ -61,9 +62,12 @@ class Caller {
       ABSL_LOCKS_EXCLUDED(mu_);
   // Why a session with this `ready` cannot be used.
   std::optional<std::string> Misfit(const v1::Ready& ready) const;
-  // Notes the obstacle in health, and calls on_refused or on_unreached if it is one for them.
+  // Sets server_due_ after a call that began at `begin`; nullopt: no obstacle.
+  void NoteServer(const std::optional<Obstacle>& obstacle, absl::Duration begin)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes the obstacle in health, and calls on_refused or on_no_server if it is one for them.
   void Tell(const Obstacle& obstacle) ABSL_LOCKS_EXCLUDED(mu_);
-  // Whether the server was never reached, for longer than reach_patience.
+  // Whether a server of the wanted version is missing for longer than server_patience.
   bool IsGivenUp() ABSL_LOCKS_EXCLUDED(mu_);
 
   handler::Outcome Settle(const SessionPtr& session, const Reply& reply,
@@ -94,8 +98,9 @@ class Caller {
   std::string why_ ABSL_GUARDED_BY(mu_);     // of the last failure
   std::string logged_ ABSL_GUARDED_BY(mu_);  // of why_, the last that was
   absl::Duration logged_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
-  bool reached_ ABSL_GUARDED_BY(mu_) = false;                    // a connection has come to be
-  std::optional<absl::Duration> reach_by_ ABSL_GUARDED_BY(mu_);  // nullopt: not called yet
+  // When a server of the wanted version must be there; infinite: none is missing; nullopt: it was
+  // not called yet.
+  std::optional<absl::Duration> server_due_ ABSL_GUARDED_BY(mu_);
 };
 
 namespace {
@@ -166,10 +171,14 @@ std::variant<Caller::SessionPtr, Outcome> Caller::FindSlot(const WorkItem& item)
 
 std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& item,
                                                                absl::Duration until) {
-  const std::stop_callback on_stop(item.stop_token(), [this] {
+  std::stop_source waiting;
+  const auto end_wait = [&waiting] { waiting.request_stop(); };
+  const std::stop_callback on_end(waiting.get_token(), [this] {
     base::MutexLock lock(&mu_);
     changed_.NotifyAll();
   });
+  const std::stop_callback on_stop(item.stop_token(), end_wait);
+  const std::stop_callback on_drain(options_.draining, end_wait);
   SessionPtr over;  // dies after the lock is let go
   base::MutexLock lock(&mu_);
   while (true) {
@@ -180,6 +189,8 @@ std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& i
       HoldBackLocked(over->end().why, /*is_refused=*/false);
       continue;
     }
+    // The server may be gone for good, with the job's definition that named it.
+    if (waiting.stop_requested()) return Outcome::Release();
     const absl::Duration now = options_.clock->Monotonic();
     // A worker that waited here for a refusal to end would delay the process that stops working for
     // the job because of the refusal.
@@ -190,7 +201,7 @@ std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& i
     if (!opening_ && next_call_ <= now) {
       opening_ = true;
       mu_.Unlock();
-      SessionPtr opened = Open(item.stop_token());
+      SessionPtr opened = Open(waiting.get_token());
       mu_.Lock();
       opening_ = false;
       session_ = std::move(opened);
@@ -205,17 +216,14 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
   const absl::Duration begin = options_.clock->Monotonic();
   {
     base::MutexLock lock(&mu_);
-    if (!reach_by_.has_value()) reach_by_ = begin + options_.reach_patience;
+    if (!server_due_.has_value()) server_due_ = begin + options_.server_patience;
   }
   auto session = std::make_shared<Session>(
       channel_, EncodeHello(schema_, options_.parameters, options_.processor), options_.clock);
   const absl::StatusOr<v1::Ready> ready = session->AwaitReady(begin + options_.ready_timeout, stop);
   if (absl::IsCancelled(ready.status())) return nullptr;
   const std::optional<Obstacle> obstacle = ObstacleOf(*session, ready);
-  if (!obstacle.has_value() || !obstacle->is_unreached) {
-    base::MutexLock lock(&mu_);
-    reached_ = true;
-  }
+  NoteServer(obstacle, begin);
   if (obstacle.has_value()) {
     Tell(*obstacle);
     base::MutexLock lock(&mu_);
@@ -245,13 +253,22 @@ std::optional<Caller::Obstacle> Caller::ObstacleOf(Session& session,
     const std::string within =
         absl::StrCat(" within ", absl::FormatDuration(options_.ready_timeout));
     if (is_connected) return Obstacle{absl::StrCat("was not ready", within)};
-    return Obstacle{absl::StrCat("cannot be reached: nobody there has answered", within),
+    return Obstacle{absl::StrCat("cannot be reached: no server there has answered", within),
                     /*is_refused=*/false, /*is_unreached=*/true};
   }
   std::optional<std::string> misfit = Misfit(*ready);
   if (!misfit.has_value()) return std::nullopt;
   session.End(options_.end_grace);
-  return Obstacle{*std::move(misfit)};
+  return Obstacle{*std::move(misfit), /*is_refused=*/false, /*is_unreached=*/false,
+                  /*is_other_version=*/true};
+}
+
+void Caller::NoteServer(const std::optional<Obstacle>& obstacle, absl::Duration begin) {
+  base::MutexLock lock(&mu_);
+  if (obstacle.has_value() && obstacle->is_unreached) return;
+  const bool is_other = obstacle.has_value() && obstacle->is_other_version;
+  server_due_ = is_other ? std::min(*server_due_, begin + options_.server_patience)
+                         : absl::InfiniteDuration();
 }
 
 void Caller::Tell(const Obstacle& obstacle) {
@@ -260,12 +277,16 @@ void Caller::Tell(const Obstacle& obstacle) {
   if (obstacle.is_refused && options_.on_refused) {
     options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", obstacle.why)));
   }
-  if (options_.on_unreached && IsGivenUp()) options_.on_unreached(absl::UnavailableError(what));
+  if (!options_.on_no_server || !IsGivenUp()) return;
+  const std::string start = obstacle.is_other_version ? absl::StrCat("start a server of version ",
+                                                                     options_.version, " there")
+                                                      : "start it";
+  options_.on_no_server(absl::UnavailableError(absl::StrCat(what, "; ", start)));
 }
 
 bool Caller::IsGivenUp() {
   base::MutexLock lock(&mu_);
-  return !reached_ && options_.clock->Monotonic() >= *reach_by_;
+  return options_.clock->Monotonic() >= *server_due_;
 }
 
 std::optional<std::string> Caller::Misfit(const v1::Ready& ready) const {
@@ -330,11 +351,9 @@ void Caller::HoldBackLocked(const std::string& why, bool is_refused) {
       is_refused ? options_.max_hold_back
                  : std::min(options_.first_hold_back * (1 << std::min(failures_, kMaxDoublings)),
                             options_.max_hold_back);
-  // Until the server is first reached, the next try comes no later than reach_by_, after which
-  // on_unreached is due.
-  if (options_.on_unreached && !reached_ && *reach_by_ > now) {
-    delay = std::min(delay, *reach_by_ - now);
-  }
+  // While a server is missing, the next try comes no later than server_due_, after which
+  // on_no_server is due.
+  if (options_.on_no_server && *server_due_ > now) delay = std::min(delay, *server_due_ - now);
   ++failures_;
   next_call_ = now + delay;
   changed_.NotifyAll();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "absl/status/status.h"
@@ -31,8 +32,8 @@ inline constexpr absl::Duration kMaxHoldBack = absl::Seconds(30);
 // An unchanged problem is logged again only after this: more often it would bury the rest of the
 // log.
 inline constexpr absl::Duration kTellAgainAfter = absl::Minutes(1);
-// From the first call to a server that was never reached: leaves time to start one.
-inline constexpr absl::Duration kReachPatience = absl::Seconds(30);
+// While no server of the wanted version is there: leaves time to start one.
+inline constexpr absl::Duration kServerPatience = absl::Seconds(30);
 // How long a handler may take to end its side of a call that the processor has ended.
 inline constexpr absl::Duration kEndGrace = absl::Seconds(1);
 
@@ -63,10 +64,16 @@ struct GrpcOptions {
   // Called when the handler said that it cannot do such a job, so that the process can stop working
   // for it. Runs on a worker's thread, each time that the handler is asked. May be empty.
   std::function<void(const absl::Status&)> on_refused;
-  // Called when no connection to the server was made within reach_patience of the first call, so
-  // that the process can go on without it. Threads as on_refused.
-  std::function<void(const absl::Status&)> on_unreached;
-  absl::Duration reach_patience = kReachPatience;
+  // Called with Unavailable, each time that the handler is called in vain, once server_patience is
+  // over, so that the process can go on without the server. It is over when no server of `version`
+  // was there for so long: no connection was made since the first call, or a server of another
+  // version has answered, and since then none of `version`. A server that worked and is gone is
+  // waited for without end. The message says what to start. Threads as on_refused.
+  std::function<void(const absl::Status&)> on_no_server;
+  absl::Duration server_patience = kServerPatience;
+  // Set: the process gives up working for the job as it was. Items that are with the server are
+  // finished; one that waits for a call is released.
+  std::stop_token draining = {};
   // Where the handlers note whether the server can be called; null: nowhere. Shared with its
   // readers; the handlers may outlive them.
   std::shared_ptr<handler::HealthIssues> health;
@@ -82,7 +89,8 @@ struct GrpcOptions {
 // the call ends before the answer. It returns Defer if the item is not at fault: the server cannot
 // be reached, is about to stop, has another version or refuses the job, or another item's answer
 // caused the call to be cancelled. When the stop token is set, Process asks the handler to abandon
-// the item, and releases it.
+// the item, and releases it. It also releases an item that would wait for a call after `draining`
+// is set.
 handler::HandlerFactory GrpcHandlerFactory(GrpcOptions options);
 
 }  // namespace muster::handler::grpc

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -127,6 +128,35 @@ TEST_F(GrpcHandlerTest, DefersItemsWhileNobodyAnswers) {
   EXPECT_THAT(outcome.why, HasSubstr("cannot be reached"));
 }
 
+// The definition that named the server may be gone, and the server with it: the item is one for a
+// process that has the new one.
+TEST_F(GrpcHandlerTest, ReleasesAnItemThatWaitsForAServerWhenTheProcessDrains) {
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(7);
+  std::stop_source draining;
+  options_.draining = draining.get_token();
+  Serve([](Talk& talk) { return talk.ServeAll(); });
+  server_.reset();
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  AwaitAlarmIn(absl::Seconds(7));
+  draining.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, FinishesAnItemThatIsWithItsServerWhenTheProcessDrains) {
+  std::stop_source draining;
+  options_.draining = draining.get_token();
+  Serve([&](Talk& talk) {
+    talk.Begin();
+    const std::string item = talk.Item();
+    draining.request_stop();
+    talk.Answer(OkAnswer(item));
+    return talk.ServeAll();
+  });
+  EXPECT_EQ(Process().kind, Kind::kOk);
+}
+
 // Returns the logged failures, one for each line.
 std::vector<std::string> FailuresIn(const base::LogCapture& log) {
   std::vector<std::string> failures;
@@ -166,7 +196,7 @@ TEST_F(GrpcHandlerTest, TellsWhenNobodyHasEverBeenReachedForTooLong) {
   options_.deadline = absl::Hours(1);
   options_.first_hold_back = options_.max_hold_back = absl::Seconds(7);
   std::promise<absl::Status> given_up;
-  options_.on_unreached = [&](const absl::Status& why) { given_up.set_value(why); };
+  options_.on_no_server = [&](const absl::Status& why) { given_up.set_value(why); };
   Serve([](Talk& talk) { return talk.ServeAll(); });
   server_.reset();
   std::future<handler::Outcome> outcome = ProcessBeside();
@@ -178,7 +208,8 @@ TEST_F(GrpcHandlerTest, TellsWhenNobodyHasEverBeenReachedForTooLong) {
   }
   const absl::Status why = heard.get();
   EXPECT_TRUE(absl::IsUnavailable(why)) << why;
-  EXPECT_THAT(why.message(), AllOf(HasSubstr(options_.address), HasSubstr("cannot be reached")));
+  EXPECT_THAT(why.message(), AllOf(HasSubstr(options_.address), HasSubstr("cannot be reached"),
+                                   HasSubstr("; start it")));
   stop_.request_stop();
   EXPECT_EQ(outcome.get().kind, Kind::kRelease);
 }
@@ -188,7 +219,7 @@ TEST_F(GrpcHandlerTest, IsReachedByWhoeverSaysThatHeCannotConnectToSomethingElse
   options_.deadline = absl::Hours(1);
   options_.first_hold_back = options_.max_hold_back = absl::Seconds(40);
   bool is_given_up = false;
-  options_.on_unreached = [&](const absl::Status&) { is_given_up = true; };
+  options_.on_no_server = [&](const absl::Status&) { is_given_up = true; };
   Serve([](Talk& talk) {
     talk.Hello();
     return ::grpc::Status(::grpc::StatusCode::UNAVAILABLE, "failed to connect to the database");
@@ -200,6 +231,65 @@ TEST_F(GrpcHandlerTest, IsReachedByWhoeverSaysThatHeCannotConnectToSomethingElse
   }
   AwaitAlarmIn(absl::Seconds(40));
   EXPECT_FALSE(is_given_up);
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, TellsWhenOnlyAServerOfAnotherVersionIsThereForTooLong) {
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(25);
+  std::promise<absl::Status> given_up;
+  options_.on_no_server = [&](const absl::Status& why) { given_up.set_value(why); };
+  Serve([](Talk& talk) {
+    talk.Hello();
+    talk.Ready(1, "2");
+    talk.AwaitEnd();
+    return ::grpc::Status::OK;
+  });
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  std::future<absl::Status> heard = given_up.get_future();
+  for (const int seconds : {25, 5}) {
+    AwaitAlarmIn(absl::Seconds(seconds));
+    EXPECT_FALSE(heard.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
+    clock_.Advance(absl::Seconds(seconds));
+  }
+  const absl::Status why = heard.get();
+  EXPECT_TRUE(absl::IsUnavailable(why)) << why;
+  EXPECT_EQ(why.message(), absl::StrCat("the handler at ", options_.address,
+                                        " has version 2, but the job wants version 1; start a "
+                                        "server of version 1 there"));
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+TEST_F(GrpcHandlerTest, CountsThePatienceForAnotherVersionFromItsFirstAnswer) {
+  UseFakeClock();
+  options_.deadline = absl::Hours(2);
+  options_.first_hold_back = options_.max_hold_back = absl::Seconds(25);
+  std::atomic<int> given_up = 0;
+  options_.on_no_server = [&](const absl::Status&) { ++given_up; };
+  Serve([](Talk& talk) {
+    talk.Hello();
+    const bool is_replaced = talk.number() > 1;
+    talk.Ready(1, is_replaced ? "2" : "1");
+    if (!is_replaced) talk.Answer(OkAnswer(talk.Item()));
+    talk.Next();
+    return ::grpc::Status::OK;
+  });
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(Process(8).kind, Kind::kDefer) << "the call ends instead of an answer";
+  std::future<handler::Outcome> outcome = ProcessBeside(9);
+  AwaitAlarmIn(absl::Seconds(25));
+  clock_.Advance(absl::Seconds(25));
+  for (const int seconds : {25, 5}) {
+    AwaitAlarmIn(absl::Seconds(seconds));
+    EXPECT_EQ(given_up, 0);
+    clock_.Advance(absl::Seconds(seconds));
+  }
+  AwaitAlarmIn(absl::Seconds(25));
+  EXPECT_EQ(given_up, 1);
   stop_.request_stop();
   EXPECT_EQ(outcome.get().kind, Kind::kRelease);
 }

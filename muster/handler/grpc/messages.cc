@@ -67,6 +67,15 @@ absl::StatusOr<Outcome> ReadOk(const v1::HandlerResult& ok, const JobSchema& sch
     MUSTER_RETURN_IF_ERROR(Annotate(open.Reject(ok.rejected(i).line(), ok.rejected(i).reason()),
                                     absl::StrCat("rejected[", i, "]")));
   }
+  if (ok.outputs_size() > 0 && schema.outputs.empty()) {
+    return Wrong("outputs", "the job has none");
+  }
+  for (int i = 0; i < ok.outputs_size(); ++i) {
+    const v1::OutputRecord& output = ok.outputs(i);
+    MUSTER_RETURN_IF_ERROR(
+        Annotate(open.AddOutput(output.line(), {output.fields().begin(), output.fields().end()}),
+                 absl::StrCat("outputs[", i, "]")));
+  }
   return handler::ConcludeOk(results);
 }
 

@@ -175,5 +175,48 @@ TEST_F(MessagesTest, RefusesAReadyThatCannotBe) {
   EXPECT_THAT(std::string(CheckReady(ready).message()), HasSubstr("ready.name"));
 }
 
+class OutputMessagesTest : public MessagesTest {
+ protected:
+  void Give(int64_t line, std::vector<std::string> fields) {
+    v1::OutputRecord& output = *answer_.mutable_ok()->add_outputs();
+    output.set_line(line);
+    output.mutable_fields()->Add(fields.begin(), fields.end());
+  }
+  absl::StatusOr<Outcome> DecodeWithOutputs() {
+    with_outputs_ = schema_;
+    with_outputs_.outputs = {{"note", base::OutputColumn::Type::kText, 0},
+                             {"total", base::OutputColumn::Type::kDecimal, 2}};
+    results_.emplace(&with_outputs_, item_.size());
+    return DecodeAnswer(answer_, with_outputs_, item_.get(), *results_);
+  }
+
+  handler::JobSchema with_outputs_;
+};
+
+TEST_F(OutputMessagesTest, TakesRecordsOfLinesThatCount) {
+  Give(item_[1].line(), {"b", "2"});
+  Give(item_[0].line(), {"a", ""});
+  const auto outcome = DecodeWithOutputs();
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_THAT(results_->TakeOutputs(),
+              ElementsAre(base::OutputRecord{item_[0].line(), {"a", ""}},
+                          base::OutputRecord{item_[1].line(), {"b", "2.00"}}));
+}
+
+TEST_F(OutputMessagesTest, RefusesARecordThatDoesNotFitOrWhoseLineIsRejected) {
+  Give(item_[0].line(), {"a", "much"});
+  EXPECT_EQ(DecodeWithOutputs().status().message(),
+            "outputs[0]: outputs: total: not a number: 'much'");
+  answer_.Clear();
+  Reject(item_[0].line(), "no price");
+  Give(item_[0].line(), {"a", "1"});
+  EXPECT_THAT(DecodeWithOutputs().status().message(), HasSubstr("or is rejected"));
+}
+
+TEST_F(OutputMessagesTest, RefusesRecordsOfAJobWithoutOutputs) {
+  Give(item_[0].line(), {"a"});
+  EXPECT_EQ(Wrong(), "outputs: the job has none");
+}
+
 }  // namespace
 }  // namespace muster::handler::grpc

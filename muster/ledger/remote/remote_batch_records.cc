@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/output_proto.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/ledger/batch_proto.h"
@@ -29,10 +30,8 @@ RemoteBatchRecords::RemoteBatchRecords(rpc::InstanceAddresses initiators,
 
 RemoteBatchRecords::~RemoteBatchRecords() = default;
 
-template <typename Request, typename Response>
-absl::StatusOr<Response> RemoteBatchRecords::Call(
-    uint64_t batch, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-    const Request& request) {
+absl::Status RemoteBatchRecords::CallHome(uint64_t batch,
+                                          rpc::InstanceClient<v1::LedgerService>::Call call) {
   // First its last known initiator; then the others, because that one may have come back elsewhere,
   // with its ledger.
   rpc::AskOptions options{.first = HomeOf(batch), .most = kAll, .timeout = timeout_};
@@ -41,13 +40,10 @@ absl::StatusOr<Response> RemoteBatchRecords::Call(
     if (absl::IsUnimplemented(answer)) older = answer;
     return rpc::Verdict{.ask_on = absl::IsNotFound(answer) || absl::IsUnimplemented(answer)};
   };
-  Response response;
-  MUSTER_ASSIGN_OR_RETURN(const rpc::Asked asked,
-                          initiators_.Ask(options, method, request, &response, judge));
+  MUSTER_ASSIGN_OR_RETURN(const rpc::Asked asked, initiators_.Ask(options, call, judge));
   if (asked.answer.has_value()) {
     RememberHome(batch, asked.address);
-    MUSTER_RETURN_IF_ERROR(*asked.answer);
-    return response;
+    return *asked.answer;
   }
   if (!asked.silence.ok()) return absl::UnavailableError(asked.silence.message());
   if (!older.ok()) {
@@ -59,14 +55,35 @@ absl::StatusOr<Response> RemoteBatchRecords::Call(
       absl::StrCat("no initiator is known that could have batch ", batch));
 }
 
+template <typename Request, typename Response>
+absl::StatusOr<Response> RemoteBatchRecords::Call(
+    uint64_t batch, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request) {
+  Response response;
+  MUSTER_RETURN_IF_ERROR(CallHome(batch, [&](Stub& stub, absl::Duration timeout) {
+    rpc::CallContext context(timeout);
+    response.Clear();
+    return rpc::FromGrpc((stub.*method)(&context, request, &response));
+  }));
+  return response;
+}
+
 absl::StatusOr<ledger::Batch> RemoteBatchRecords::Get(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(ledger::BatchView view, View(number, 0));
+  return std::move(view.batch);
+}
+
+absl::StatusOr<ledger::BatchView> RemoteBatchRecords::View(uint64_t number, size_t max_items) {
   v1::GetLedgerBatchRequest request;
   request.set_batch(number);
+  request.set_max_items(static_cast<int>(std::min(max_items, kMaxItemsOfCall)));
   MUSTER_ASSIGN_OR_RETURN(const auto response, Call(number, &Stub::GetLedgerBatch, request));
-  ledger::Batch batch;
-  MUSTER_RETURN_IF_ERROR(ledger::Fill(response.record(), &batch));
-  MUSTER_RETURN_IF_ERROR(ledger::Fill(response.progress(), &batch));
-  return batch;
+  ledger::BatchView view;
+  MUSTER_RETURN_IF_ERROR(ledger::Fill(response.record(), &view.batch));
+  MUSTER_RETURN_IF_ERROR(ledger::Fill(response.progress(), &view.batch));
+  MUSTER_ASSIGN_OR_RETURN(view.items, ledger::FromProtos(response.items()));
+  view.wants_outcome = response.wants_outcome();
+  return view;
 }
 
 absl::StatusOr<std::vector<ledger::ItemBoundary>> RemoteBatchRecords::Items(uint64_t batch,
@@ -87,11 +104,49 @@ absl::Status RemoteBatchRecords::MarkComplete(uint64_t batch, absl::Time when) {
   return Call(batch, &Stub::MarkComplete, request).status();
 }
 
+absl::Status RemoteBatchRecords::MarkCompleteAndTell(uint64_t batch, absl::Time when,
+                                                     const ledger::BatchOutcome& outcome) {
+  v1::MarkCompleteRequest request;
+  request.set_batch(batch);
+  *request.mutable_completed() = base::ToProto(when);
+  for (const base::OutputRecord& record : outcome.records) {
+    *request.mutable_outcome()->add_records() = base::ToProto(record);
+  }
+  for (const ledger::BatchOutcome::Rejection& rejected : outcome.rejections) {
+    v1::Rejection* const rejection = request.mutable_outcome()->add_rejections();
+    rejection->set_line(rejected.line);
+    rejection->set_reason(rejected.reason);
+  }
+  request.mutable_outcome();  // set, also where there is nothing to tell
+  return Call(batch, &Stub::MarkComplete, request).status();
+}
+
 absl::Status RemoteBatchRecords::ReopenItems(uint64_t batch, absl::Span<const uint64_t> items) {
   v1::ReopenItemsRequest request;
   request.set_batch(batch);
   request.mutable_items()->Add(items.begin(), items.end());
   return Call(batch, &Stub::ReopenItems, request).status();
+}
+
+absl::StatusOr<v1::LocateContentResponse> RemoteBatchRecords::LocateContent(
+    uint64_t batch, const std::string& owner, const std::string& boot_id) {
+  v1::LocateContentRequest request;
+  request.set_batch(batch);
+  request.set_owner(owner);
+  request.set_boot_id(boot_id);
+  return Call(batch, &Stub::LocateContent, request);
+}
+
+absl::Status RemoteBatchRecords::ReadItems(
+    const v1::ReadItemsRequest& request,
+    absl::FunctionRef<void(const v1::ReadItemsResponse& piece)> take) {
+  return CallHome(request.batch(), [&](Stub& stub, absl::Duration timeout) {
+    rpc::CallContext context(timeout);
+    const auto stream = stub.ReadItems(&context, request);
+    v1::ReadItemsResponse piece;
+    while (stream->Read(&piece)) take(piece);
+    return rpc::FromGrpc(stream->Finish());
+  });
 }
 
 std::string RemoteBatchRecords::HomeOf(uint64_t batch) {

@@ -1,5 +1,5 @@
-// RemoteBatchRecords: the batches of initiators in other processes, for a controller or another
-// initiator. It finds the initiator that has a batch by itself.
+// RemoteBatchRecords: the batches of initiators in other processes, for a controller, a processor
+// or another initiator. It finds the initiator that has a batch by itself.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/base/clock.h"
@@ -36,15 +37,29 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override;
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
                                                           size_t max_items) override;
+  absl::StatusOr<ledger::BatchView> View(uint64_t batch, size_t max_items) override;
+  absl::Status MarkCompleteAndTell(uint64_t batch, absl::Time when,
+                                   const ledger::BatchOutcome& outcome) override;
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
   // Has the batch's initiator give dead-lettered items, at most 1,000, another chance.
   // FailedPrecondition: the batch is cancelled.
   absl::Status ReopenItems(uint64_t batch, absl::Span<const uint64_t> items);
 
+  // Where the batch's content lies, if that is on the host with the boot id `boot_id`.
+  absl::StatusOr<v1::LocateContentResponse> LocateContent(uint64_t batch, const std::string& owner,
+                                                          const std::string& boot_id);
+  // Calls `take` with each piece of the items that `request` asks for, in order. After an error
+  // some may have come.
+  absl::Status ReadItems(const v1::ReadItemsRequest& request,
+                         absl::FunctionRef<void(const v1::ReadItemsResponse& piece)> take);
+
  private:
   using Stub = v1::LedgerService::Stub;
 
-  // Asks the initiator that has the batch, or one after the other until one has it.
+  // Makes `call` to the initiator that has the batch, or to one after the other until one has it.
+  absl::Status CallHome(uint64_t batch, rpc::InstanceClient<v1::LedgerService>::Call call)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // The same for a unary call.
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(uint64_t batch,
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,

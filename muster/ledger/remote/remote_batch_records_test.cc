@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
+#include "muster/ledger/batch_proto.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/server.h"
 #include "muster/v1/ledger_service.grpc.pb.h"
@@ -39,19 +40,39 @@ class Initiator : public v1::LedgerService::Service {
     changed_.NotifyAll();
   }
 
-  grpc::Status MarkComplete(grpc::ServerContext*, const v1::MarkCompleteRequest*,
+  v1::MarkCompleteRequest marked() const {
+    base::MutexLock lock(&mu_);
+    return marked_;
+  }
+
+  grpc::Status GetLedgerBatch(grpc::ServerContext*, const v1::GetLedgerBatchRequest* request,
+                              v1::GetLedgerBatchResponse* response) override {
+    ++calls_;
+    Batch batch;
+    batch.number = request->batch();
+    batch.state = BatchState::kSealed;
+    *response->mutable_record() = RecordOf(batch);
+    *response->mutable_progress() = ProgressOf(batch);
+    std::vector<ItemBoundary> items(static_cast<size_t>(request->max_items()));
+    AddTo(items, response->mutable_items());
+    response->set_wants_outcome(true);
+    return grpc::Status::OK;
+  }
+  grpc::Status MarkComplete(grpc::ServerContext*, const v1::MarkCompleteRequest* request,
                             v1::MarkCompleteResponse*) override {
     ++calls_;
     base::MutexLock lock(&mu_);
+    marked_ = *request;
     while (hangs_) changed_.Wait(&mu_);
     return grpc::Status::OK;
   }
 
  private:
   std::atomic<int> calls_ = 0;
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   base::CondVar changed_;
   bool hangs_ ABSL_GUARDED_BY(mu_) = false;
+  v1::MarkCompleteRequest marked_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<rpc::Server> server_;
 };
 
@@ -99,6 +120,30 @@ TEST_F(RemoteBatchRecordsTest, AsksOthersWhileOneHangs) {
   EXPECT_EQ(MarkComplete(1), absl::OkStatus()) << "the time of a call stands still on this clock";
   for (uint64_t batch = 2; batch <= 100; ++batch) EXPECT_EQ(MarkComplete(batch), absl::OkStatus());
   EXPECT_EQ(initiator_.calls(), 1);
+}
+
+TEST_F(RemoteBatchRecordsTest, ReadsABatchWithItsItemsByOneCall) {
+  const absl::StatusOr<BatchView> view = records_.View(7, 3);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->batch.number, 7u);
+  EXPECT_EQ(view->batch.state, BatchState::kSealed);
+  EXPECT_EQ(view->items.size(), 3u);
+  EXPECT_TRUE(view->wants_outcome);
+  EXPECT_EQ(initiator_.calls(), 1);
+}
+
+TEST_F(RemoteBatchRecordsTest, TellsTheOutcomeWithTheCompletion) {
+  ASSERT_EQ(MarkComplete(7), absl::OkStatus());
+  EXPECT_FALSE(initiator_.marked().has_outcome());
+  ASSERT_EQ(records_.MarkCompleteAndTell(7, clock_.Now(), {}), absl::OkStatus());
+  EXPECT_TRUE(initiator_.marked().has_outcome());
+  const BatchOutcome outcome{{{3, {"a", "b"}}}, {{2, "no price"}}};
+  ASSERT_EQ(records_.MarkCompleteAndTell(7, clock_.Now(), outcome), absl::OkStatus());
+  const v1::BatchOutcome told = initiator_.marked().outcome();
+  EXPECT_EQ(told.records(0).line(), 3);
+  EXPECT_EQ(told.records(0).fields(1), "b");
+  EXPECT_EQ(told.rejections(0).line(), 2);
+  EXPECT_EQ(told.rejections(0).reason(), "no price");
 }
 
 // The fake has no ReopenItems, as an initiator that is older.

@@ -86,6 +86,16 @@ TEST(BatchCodecTest, ReadsWhatTheFirstReleaseWrote) {
   EXPECT_EQ(EncodeItems(*items), base::BytesFromHex(kGoldenItems));
 }
 
+// Field 7, of the items of a job with order_by.
+TEST(BatchCodecTest, KeepsTheWindowOfAnItem) {
+  std::vector<ItemBoundary> items = ItemsOfGolden();
+  items[1].window = ledger::ItemWindow{33'554'432, 400'001};
+  const auto read = DecodeItems(EncodeItems(items), 7);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ((*read)[0].window, std::nullopt);
+  EXPECT_EQ((*read)[1].window, items[1].window);
+}
+
 // Fields 14 and 15 follow the fields of the first release, whose records keep their form.
 TEST(BatchCodecTest, KeepsTheTraceThatWasChosenForABatch) {
   constexpr char kGoldenTrace[] =
@@ -101,6 +111,21 @@ TEST(BatchCodecTest, KeepsTheTraceThatWasChosenForABatch) {
   EXPECT_EQ(read.trace, traced.trace);
   ASSERT_TRUE(DecodeRecord(base::BytesFromHex(kGoldenRecord), 7, &read).ok());
   EXPECT_EQ(read.trace, std::nullopt);
+}
+
+// Field 28, in order of name.
+TEST(BatchCodecTest, KeepsTheLabelsOfABatch) {
+  constexpr char kGoldenLabels[] = "e201080a0372756e120137e2010f0a047465616d120762696c6c696e67";
+  Batch labelled = Golden(), read;
+  labelled.labels = {{"team", "billing"}, {"run", "7"}};
+  const std::string record = EncodeRecord(labelled);
+  EXPECT_EQ(absl::BytesToHexString(*muster::rocksdb::CheckedPayload(record, "form")),
+            absl::StrCat(absl::BytesToHexString(*muster::rocksdb::CheckedPayload(
+                             base::BytesFromHex(kGoldenRecord), "form")),
+                         kGoldenLabels));
+  ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
+  EXPECT_EQ(read.labels, labelled.labels);
+  EXPECT_EQ(read.unknown_of_record, "");
 }
 
 // Field 16.
@@ -140,6 +165,25 @@ TEST(BatchCodecTest, KeepsThatTheRequestIdIsClaimed) {
                    base::BytesFromHex("900101")));
   ASSERT_TRUE(DecodeRecord(record, 7, &read).ok());
   EXPECT_TRUE(read.request_claimed);
+}
+
+// Field 20 of the progress. What an older muster has done since counts more.
+TEST(BatchCodecTest, KeepsThatABatchIsUndecidedUntilAnItemIsPutOrTheBatchEnds) {
+  Batch undecided, read;
+  undecided.undecided = true;
+  const std::string progress = EncodeProgress(undecided);
+  EXPECT_EQ(*muster::rocksdb::CheckedPayload(progress, "form"),
+            absl::StrCat(*muster::rocksdb::CheckedPayload(EncodeProgress(Batch()), "form"),
+                         base::BytesFromHex("a00101")));
+  ASSERT_TRUE(DecodeProgress(progress, 7, &read).ok());
+  EXPECT_TRUE(read.undecided);
+  Batch put = undecided, ended = undecided;
+  put.enqueued_items = 1;
+  ASSERT_TRUE(DecodeProgress(EncodeProgress(put), 7, &read).ok());
+  EXPECT_FALSE(read.undecided);
+  ended.state = BatchState::kCancelled;
+  ASSERT_TRUE(DecodeProgress(EncodeProgress(ended), 7, &read).ok());
+  EXPECT_FALSE(read.undecided);
 }
 
 // Field 27, and field 18 of the progress.

@@ -99,7 +99,8 @@ absl::Status BatchIndex::Make(bool read_only) {
       continue;
     }
     if (ledger::IsOver(batch.state)) {
-      // How long it is kept stands in its record, which is long: whoever looks at it reads it.
+      // The entry is due at the batch's end, so maybe too early: the retention stands in the record
+      // of the batch, which is long. The search for removals reads it when the entry is due.
       const absl::Time end = batch.completed.value_or(absl::UnixEpoch());
       if (!read_only) write.Put(database_->default_family(), DueKey(end, number), "");
     } else {
@@ -148,11 +149,16 @@ absl::Status BatchIndex::WriteState(const Batch* was, const Batch& batch,
 
 absl::Status BatchIndex::WriteDeleted(const Batch& was, ::rocksdb::WriteBatch* write) {
   ::rocksdb::ColumnFamilyHandle* const family = database_->default_family();
-  write->Delete(family, DueKey(ledger::NextRemoval(was).at, was.number));
+  if (ledger::IsOver(was.state)) {
+    write->Delete(family, DueKey(ledger::NextRemoval(was).at, was.number));
+  } else {
+    write->Delete(family, OpenKey(was.number));
+  }
   const uint64_t highest = std::max(highest_deleted_, was.number);
   if (highest != highest_deleted_) write->Put(family, ToSlice(kHighest), NumberValue(highest));
   MUSTER_RETURN_IF_ERROR(Write(write));
   highest_deleted_ = highest;
+  open_.erase(was.number);
   return absl::OkStatus();
 }
 

@@ -86,6 +86,7 @@ muster::rocksdb::DatabaseOptions LedgerDatabase(const Options& options) {
   database.block_cache_bytes = kBlockCacheBytes;
   database.env = options.env;
   database.on_failure = options.on_failure;
+  database.metrics = options.metrics;
   return database;
 }
 
@@ -156,7 +157,9 @@ absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
 
 absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const ItemBoundary> items) {
   MUSTER_CHECK(begun.number != 0, "request '", begun.request_id, "'");
-  MUSTER_CHECK(begun.state == BatchState::kOpen && begun.items == 0 && begun.enqueued_items == 0,
+  const bool is_whole = begun.state == BatchState::kSealed && !items.empty() && !begun.undecided;
+  MUSTER_CHECK((begun.state == BatchState::kOpen || is_whole) && begun.items == 0 &&
+                   begun.enqueued_items == 0,
                "batch ", begun.number, " is ", BatchStateName(begun.state), ", items ", begun.items,
                ", enqueued ", begun.enqueued_items);
   if (NumberOfCopy(begun.request_id).has_value()) {
@@ -184,6 +187,14 @@ absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const Ite
     RememberLocked(batch);
   }
   return database_->Sync();
+}
+
+absl::Status RocksDbBatchLedger::NoteDecided(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  if (!batch.undecided) return absl::OkStatus();
+  batch.undecided = false;
+  return StoreProgressLocked(batch);
 }
 
 absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
@@ -231,6 +242,7 @@ absl::Status RocksDbBatchLedger::Seal(uint64_t number, uint64_t source_bytes) {
     MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
     if (batch.state == BatchState::kOpen) {
       batch.state = BatchState::kSealed;
+      batch.undecided = false;
       batch.source_bytes = source_bytes;
       MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
     }
@@ -245,6 +257,7 @@ absl::Status RocksDbBatchLedger::MarkEnqueued(uint64_t number, uint64_t index,
   MUSTER_CHECK(index <= batch.items, "batch ", number, ": enqueued ", index, ", items ",
                batch.items);
   batch.enqueued_items = std::max(batch.enqueued_items, index);
+  if (index > 0) batch.undecided = false;
   if (!marks.empty()) batch.put_marks.assign(marks.begin(), marks.end());
   return StoreProgressLocked(batch);
 }
@@ -349,6 +362,7 @@ absl::Status RocksDbBatchLedger::CancelLocked(Batch batch, absl::Time when,
         absl::StrCat("batch ", batch.number, " is complete and cannot be cancelled"));
   }
   batch.state = BatchState::kCancelled;
+  batch.undecided = false;
   batch.completed = when;
   batch.cancel_reason = reason;
   return StoreProgressLocked(batch);

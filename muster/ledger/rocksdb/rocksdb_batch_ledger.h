@@ -12,6 +12,7 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/ledger/rocksdb/batch_index.h"
 #include "muster/rocksdb/database.h"
+#include "muster/telemetry/registry.h"
 
 namespace rocksdb {
 class Snapshot;
@@ -23,6 +24,7 @@ struct Options {
   bool read_only = false;
   ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
   std::function<void(const absl::Status&)> on_failure = nullptr;  // as DatabaseOptions
+  telemetry::Registry* metrics = nullptr;                         // as DatabaseOptions
 };
 
 // The families in the order of batch_codec.h's FamilyIndex.
@@ -39,6 +41,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status Create(const ledger::Batch& batch,
                       absl::Span<const ledger::ItemBoundary> items) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status NoteDecided(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Withdraw(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Append(uint64_t batch, uint64_t first_index,
                       absl::Span<const ledger::ItemBoundary> items) override
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -83,6 +87,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::StatusOr<ledger::Batch> GetEndedLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A batch that is over; FailedPrecondition: it is not.
   absl::StatusOr<ledger::Batch> GetOverLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Deletes all records of `batch`. Not synced.
+  absl::Status DeleteLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Adds the deletion of all boundaries of the batch's items.
   absl::Status AddItemDeletions(uint64_t number, ::rocksdb::WriteBatch* write) const;
   // As Cancel, of a batch in any state. Not synced.

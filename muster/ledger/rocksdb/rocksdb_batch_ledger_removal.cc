@@ -123,6 +123,23 @@ absl::Status RocksDbBatchLedger::AddItemDeletions(uint64_t number,
 absl::Status RocksDbBatchLedger::Delete(uint64_t number) {
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(const Batch batch, GetEndedLocked(number));
+  return DeleteLocked(batch);
+}
+
+absl::Status RocksDbBatchLedger::Withdraw(uint64_t number) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(const Batch batch, GetLocked(number));
+  if (!batch.undecided) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("batch ", number, " is decided, and ", BatchStateName(batch.state)));
+  }
+  MUSTER_RETURN_IF_ERROR(DeleteLocked(batch));
+  known_.erase(number);
+  return absl::OkStatus();
+}
+
+absl::Status RocksDbBatchLedger::DeleteLocked(const Batch& batch) {
+  const uint64_t number = batch.number;
   const std::string key = BatchKey(number);
   ::rocksdb::WriteBatch write;
   MUSTER_RETURN_IF_ERROR(AddItemDeletions(number, &write));

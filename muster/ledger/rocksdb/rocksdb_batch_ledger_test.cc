@@ -181,6 +181,62 @@ TEST_F(LedgerTest, ForgetsAClaimOnceItIsReleased) {
   EXPECT_TRUE(absl::IsNotFound(ledger_->NoteRequestReleased(8)));
 }
 
+TEST_F(LedgerTest, WithdrawsABatchOnlyWhileItIsUndecided) {
+  Batch batch;
+  batch.undecided = true;
+  for (batch.number = 7; batch.number <= 8; ++batch.number) {
+    batch.request_id = absl::StrCat("r", batch.number);
+    ASSERT_TRUE(ledger_->Create(batch, Run(0, 3)).ok());
+  }
+  Open();
+  EXPECT_TRUE(ledger_->Get(8)->undecided);
+  ASSERT_TRUE(ledger_->NoteDecided(7).ok());
+  ASSERT_TRUE(ledger_->Withdraw(8).ok());
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_FALSE(ledger_->Get(7)->undecided);
+    EXPECT_TRUE(absl::IsNotFound(ledger_->Get(8).status()));
+    EXPECT_EQ(ledger_->Items(8, 0, 10)->size(), 0u);
+    EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequestId("r8").status()));
+    EXPECT_THAT(*ledger_->ListOpen(), ElementsAre(7));
+    EXPECT_EQ(*ledger_->HighestNumber(), 8u);
+    Open();
+  }
+  ASSERT_TRUE(ledger_->NoteDecided(7).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Withdraw(7)));
+  EXPECT_TRUE(absl::IsNotFound(ledger_->Withdraw(8)));
+  EXPECT_TRUE(absl::IsNotFound(ledger_->NoteDecided(8)));
+}
+
+TEST_F(LedgerTest, TakesABatchForDecidedOnceAnItemOfItIsPut) {
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.undecided = true;
+  ASSERT_TRUE(ledger_->Create(batch, Run(0, 1)).ok());
+  ASSERT_TRUE(ledger_->MarkEnqueued(7, 1, {}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Withdraw(7)));
+}
+
+TEST_F(LedgerTest, RecordsABatchThatIsSealedWithAllOfItsItems) {
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  batch.state = BatchState::kSealed;
+  ASSERT_TRUE(ledger_->Create(batch, Run(0, 3)).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->state, BatchState::kSealed);
+  EXPECT_EQ(ledger_->Get(7)->items, 3u);
+  EXPECT_EQ(ledger_->Get(7)->source_bytes, 300u);
+  EXPECT_THAT(*ledger_->ListOpen(), ElementsAre(7));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ledger_->Append(7, 3, Run(3, 1))));
+  const ledger::BatchView view = ledger_->View(7, 2).value();
+  EXPECT_EQ(view.batch.state, BatchState::kSealed);
+  EXPECT_EQ(view.items.size(), 2u);
+  ASSERT_TRUE(ledger_->MarkComplete(7, absl::FromUnixSeconds(9)).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->state, BatchState::kComplete);
+}
+
 TEST_F(LedgerTest, RecordsABatchWithItsContentAndItsFirstItems) {
   Batch batch;
   batch.number = 7;

@@ -11,9 +11,9 @@
 // is written later, and counts.
 //
 // The note of a handler start is published without waiting for an answer. Over a prompt connection
-// the note has left before the call returns, whatever happens to this process, and the server keeps
-// the order of the messages of one connection. Waiting for each answer would cost a small item more
-// than its work.
+// the note has left this process before the call returns, so it survives a crash of the process,
+// and the server keeps the order of the messages of one connection. Waiting for each answer would
+// cost a small item more than its work.
 #pragma once
 
 #include <atomic>

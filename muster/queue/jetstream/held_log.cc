@@ -56,7 +56,8 @@ void HeldLog::Note(const queue::QueueId& queue, int slot, absl::Span<const Deliv
   if (!is_on()) return;
   has_notes_ = true;
   const std::string text = EncodeHeld(held);
-  // Without a connection nobody can be asked for this process either, and the note is worth little.
+  // While this connection is down, so is the subscription by which others learn that this process
+  // lives, and the note is worth little.
   connection()
       .Publish({.subject = HeldSubjectOf(holder_, queue, slot), .data = text})
       .IgnoreError();

@@ -3,7 +3,7 @@
 //
 //   holder                                    survivor, to whom the holder has fallen silent
 //   ──────                                    ──────────────────────────────────────────────
-//   listens on muster.alive.<holder>          asks there: nobody listens, so the connection ended
+//   listens on muster.alive.<holder>          asks there: no listener, so the connection ended
 //   pulls; notes what it got in a slot        writes the mark "given back", and asks again
 //   settles; its slot is free once all        purges the notes: one survivor gets them
 //     messages of the slot are settled        gives back what they name (StreamQueue::GiveBackOf)
@@ -53,7 +53,7 @@ std::vector<Delivery> DecodeHeld(absl::string_view text);
 // Thread-safe.
 class HeldLog {
  public:
-  // `holder` names this process, and no other; empty: it has no notes, and nobody asks for it. No
+  // `holder` names this process, and no other; empty: the log is off, and writes no notes. No
   // pointer is owned. The calls that a worker waits for should be prompt on `jetstream`.
   HeldLog(nats::JetStream* jetstream, std::string holder, const Settings& settings,
           base::Clock* clock);

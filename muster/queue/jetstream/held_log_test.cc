@@ -154,7 +154,7 @@ TEST_P(DeadHolderTest, WhatMayHaveLapsedIsLeftToItsLease) {
   EXPECT_TRUE(ReceiveAll(*client_).empty());
 }
 
-// A connection that the server has lost, and the client not yet: nobody hears questions here.
+// The server has lost this connection, and the client has not noticed yet: no question arrives.
 class CutConnection final : public nats::Connection {
  public:
   explicit CutConnection(nats::Connection* connection)

@@ -57,7 +57,8 @@ class HurriedStore final : public InterceptedStore {
 
 class JetStreamHarness final : public EngineHarness {
  public:
-  explicit JetStreamHarness(const std::string& program) : server_(program) {}
+  JetStreamHarness(const std::string& program, Survives ack_survives)
+      : server_(program), ack_survives_(ack_survives) {}
 
   QueueStore* Start(base::Clock*) override { return Restart(); }
 
@@ -69,6 +70,7 @@ class JetStreamHarness final : public EngineHarness {
     queue::jetstream::Options options;
     options.prompt = prompt_.get();
     options.settings.lease = kLease;
+    options.ack_survives = ack_survives_;
     auto store = queue::jetstream::OpenJetStreamQueues(connection_.get(), options);
     EXPECT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
@@ -85,6 +87,7 @@ class JetStreamHarness final : public EngineHarness {
 
  private:
   nats::testing::NatsServer server_;
+  const Survives ack_survives_;
   std::unique_ptr<nats::Connection> connection_;
   std::unique_ptr<nats::Connection> prompt_;
   std::unique_ptr<QueueStore> store_;
@@ -94,7 +97,9 @@ class JetStreamHarness final : public EngineHarness {
 std::vector<EngineFactory> Factories() {
   std::vector<EngineFactory> factories;
   for (const std::string& program : nats::testing::NatsServer::Programs()) {
-    factories.push_back([program] { return std::make_unique<JetStreamHarness>(program); });
+    for (const Survives survives : {Survives::kProcess, Survives::kPower}) {
+      factories.push_back([=] { return std::make_unique<JetStreamHarness>(program, survives); });
+    }
   }
   return factories;
 }

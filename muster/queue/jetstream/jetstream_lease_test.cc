@@ -144,7 +144,7 @@ TEST_P(JetStreamQueueStoreTest, EndsTheAttemptOfAnotherProcessByItsReceipt) {
 
 }  // namespace
 
-// The metadata of the queue sets how long leases last, whichever process set it.
+// The metadata of the queue sets how long leases last, also if another process has set it.
 
 namespace {
 
@@ -173,8 +173,8 @@ TEST_P(JetStreamQueueStoreTest, KeepsTheVisibilityOfAQueueThatACallerWouldHaveOt
   EXPECT_EQ(AckWait(client_->connection.get(), queue_), absl::Minutes(7));
 }
 
-// The store makes a deleted stream again behind an existing queue, whatever metadata the caller
-// passes.
+// The store makes a deleted stream of an existing queue again, also if the caller passes other
+// metadata.
 TEST_P(JetStreamQueueStoreTest, MakesAQueueWholeAgainThatIsThereWithOtherMetadata) {
   ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Minutes(7)).ok());
   nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));

@@ -40,13 +40,16 @@ class JetStreamQueueStore final : public queue::QueueStore {
     traits_.ack_survives = options.ack_survives;
     traits_.dedup = true;
     traits_.begins_together = true;
+    traits_.long_poll = true;
     traits_.releases_holders = held_log_.is_on();
     traits_.max_body_bytes = static_cast<size_t>(
         std::min<int64_t>(queue::kMaxBodyBytes, connection->max_payload() - kMaxEnvelopeBytes));
   }
 
   absl::Status Open() {
-    MUSTER_RETURN_IF_ERROR(jetstream_.CheckEnabled());
+    MUSTER_ASSIGN_OR_RETURN(const int api_level, jetstream_.ApiLevel());
+    options_.settings.atomic_puts =
+        options_.ack_survives == queue::Survives::kPower && api_level >= nats::kAtomicApiLevel;
     if (jetstream_.connection()->max_payload() < kMinPayloadBytes) {
       return absl::FailedPreconditionError(
           absl::StrCat("the NATS server takes messages of ", jetstream_.connection()->max_payload(),
@@ -77,6 +80,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
       const QueueId& queue, absl::Span<const queue::NewMessage> messages) override;
   absl::StatusOr<std::vector<queue::Message>> Receive(
       const QueueId& queue, const queue::ReceiveOptions& options) override;
+  absl::StatusOr<std::unique_ptr<Wait>> AwaitMessage(const QueueId& queue, absl::Duration patience,
+                                                     TakeMessage take) override;
   absl::StatusOr<std::vector<queue::Message>> Peek(const QueueId& queue, int max_messages) override;
   absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
       const QueueId& queue, absl::Span<const queue::Receipt> receipts) override;
@@ -95,6 +100,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
   absl::StatusOr<queue::QueueStats> Stats(const QueueId& queue) override;
   absl::StatusOr<queue::QueueExtent> Extent(const QueueId& queue) override;
+  absl::StatusOr<uint64_t> Reclaim(const QueueId& queue) override;
   absl::StatusOr<std::vector<queue::Released>> ReleaseHeldBy(const std::string& holder,
                                                              absl::Duration silence) override;
 
@@ -111,7 +117,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
     return result;
   }
 
-  const Options options_;
+  Options options_;  // as Open leaves them
   queue::Traits traits_;
   nats::JetStream jetstream_;
   nats::JetStream prompt_;
@@ -120,6 +126,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
   DeadLetterStore poison_{&jetstream_};
   QueueRegistry queues_{JetStreamClients{&jetstream_, &prompt_}, Notes{&attempt_log_, &held_log_},
                         &poison_, &options_};
+  WaitingPulls waits_{prompt_.connection(), options_.clock};  // last: what arrives uses the others
 };
 
 absl::Status JetStreamQueueStore::CheckBodies(absl::Span<const queue::NewMessage> messages) const {
@@ -146,6 +153,16 @@ absl::StatusOr<std::vector<queue::Message>> JetStreamQueueStore::Receive(
     const QueueId& queue, const queue::ReceiveOptions& options) {
   MUSTER_RETURN_IF_ERROR(queue::ValidateReceive(options, traits_));
   return On(queue, [&](StreamQueue& on) { return on.Receive(options.max_messages); });
+}
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore::Wait>> JetStreamQueueStore::AwaitMessage(
+    const QueueId& queue, absl::Duration patience, TakeMessage take) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateWait(patience));
+  MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<StreamQueue> found, queues_.Find(queue));
+  return waits_.Begin(
+      queue, patience, [found, take = std::move(take)](absl::StatusOr<Arrival> arrival) {
+        return arrival.ok() ? found->Arrive(*arrival, take) : take(arrival.status());
+      });
 }
 
 absl::StatusOr<std::vector<queue::Message>> JetStreamQueueStore::Peek(const QueueId& queue,
@@ -211,6 +228,10 @@ absl::StatusOr<queue::QueueStats> JetStreamQueueStore::Stats(const QueueId& queu
 
 absl::StatusOr<queue::QueueExtent> JetStreamQueueStore::Extent(const QueueId& queue) {
   return On(queue, [&](StreamQueue& on) { return on.Extent(); });
+}
+
+absl::StatusOr<uint64_t> JetStreamQueueStore::Reclaim(const QueueId& queue) {
+  return On(queue, [&](StreamQueue& on) { return on.Reclaim(); });
 }
 
 // What is taken from the log and not given back comes again when its lease lapses.

@@ -4,16 +4,19 @@
 // traits of the engine name what the server cannot do. Further differences:
 //
 //   leases       last as long as the metadata of the queue says (kVisibilityName), or else
-//                Settings::lease, whatever a receive asks for; an Update renews for as long again.
-//                A change applies also to held leases, from the last time that the server heard of
-//                them. Other processes learn it from their next verb that asks for the consumer:
-//                CreateQueue, GetMetadata, Stats, Peek
+//                Settings::lease; the visibility that a receive asks for is ignored. An Update
+//                renews for as long again. A change applies also to held leases, from the last time
+//                that the server heard of them. Other processes learn it from their next verb that
+//                asks for the consumer: CreateQueue, GetMetadata, Stats, Peek
 //   receipts     a stale receipt is not refused: the server accepts an acknowledgement from any
 //                client. Only the test in the report decides what counts (docs/reliability.md). A
 //                receipt from before the server lost its data may settle another message of that
 //                number; the batch then misses that message like any lost one
 //   loss         a queue is NotFound when its stream or consumer is gone, or another stream is in
 //                its place; CreateQueue makes it anew, or says what is in the way
+//   waits        a pull that waits at the server. One that a wait leaves behind takes one message
+//   at
+//                most, which is ready again at once (waiting_pulls.h)
 //   Peek         shows only messages that were never delivered
 //   Stats        a message counts as in flight until it is settled or delivered again, even after
 //                it was given back or its lease lapsed. Totals include redriven and purged
@@ -22,6 +25,8 @@
 //   durability   an acknowledged put survives the death of the server. It survives a power cut only
 //                if the server syncs each write: by default it does not, and 2.9 cannot. The death
 //                of the server may undo a delete (seen with 2.9): the message comes again
+//   Put          of many messages at once goes as an atomic batch (NATS ADR-50) if the server is
+//                2.12 or later and syncs each write (ack_survives): it then syncs once for them all
 #pragma once
 
 #include <memory>
@@ -37,15 +42,18 @@
 namespace muster::queue::jetstream {
 
 struct Options {
-  Settings settings;
+  Settings settings;  // except atomic_puts, which OpenJetStreamQueues decides
   // The durability that the operator of the server states; the server cannot be asked.
   queue::Survives ack_survives = queue::Survives::kProcess;
   // A call without an answer within this time returns Unavailable.
   absl::Duration timeout = absl::Seconds(5);
+  // A process that makes a queue takes a few milliseconds for it, and longer on a busy machine.
+  // After this time another one takes it for dead, and makes the queue in its place.
+  absl::Duration maker_grace = absl::Seconds(3);
   base::Clock* clock = base::RealClock();  // not owned
-  // The name of this process among the holders of messages: others who give back what it held when
-  // it is dead (ReleaseHeldBy) know it by this name. No other process has or had it. Empty: nobody
-  // does that, and its messages come again when their leases lapse.
+  // The name of this process among the holders of messages. When this process is dead, others give
+  // back what it held (ReleaseHeldBy) by this name. No other process has or had the name. Empty:
+  // its messages are not given back, and come again when their leases lapse.
   std::string holder;
   // A prompt connection to the same server, for calls that workers wait for; not owned, outlives
   // the store. nullptr: everything uses the one connection, and each note of an attempt is awaited.

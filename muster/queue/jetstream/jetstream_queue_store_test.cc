@@ -138,6 +138,7 @@ TEST_P(JetStreamQueueStoreTest, AProcessWaitsForTheConsumerThatAnotherOneMakes) 
   });
   Options options = options_;
   options.prompt = nullptr;
+  options.maker_grace = absl::Minutes(1);
   const auto first_store = OpenJetStreamQueues(&first, options).value();
   const auto second_store = OpenJetStreamQueues(&second, options).value();
   std::jthread maker([&] { EXPECT_TRUE(first_store->CreateQueue(made, {}).ok()); });
@@ -147,8 +148,10 @@ TEST_P(JetStreamQueueStoreTest, AProcessWaitsForTheConsumerThatAnotherOneMakes) 
 }
 
 TEST_P(JetStreamQueueStoreTest, ProcessesThatCreateAQueueAtTheSameMomentAllHaveIt) {
+  Options options = options_;
+  options.maker_grace = absl::Minutes(1);
   std::vector<std::unique_ptr<Client>> clients;
-  for (int i = 0; i < 4; ++i) clients.push_back(std::make_unique<Client>(server_.url(), options_));
+  for (int i = 0; i < 4; ++i) clients.push_back(std::make_unique<Client>(server_.url(), options));
   for (int round = 0; round < 20; ++round) {
     const queue::QueueId wanted{"acme", absl::StrCat("wanted-", round)};
     std::barrier begin(static_cast<std::ptrdiff_t>(clients.size()));

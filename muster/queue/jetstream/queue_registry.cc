@@ -20,12 +20,10 @@ namespace {
 using nlohmann::json;
 using queue::QueueId;
 
-// Each installation sets the number of replicas and the duration of deduplication itself, so these
-// two may differ.
-constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window"};
+// Each installation sets the number of replicas and the duration of deduplication itself, and a
+// process of an older muster allows no atomic batches, so these may differ.
+constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window", nats::kAllowAtomic};
 
-// A client that makes a queue takes a few milliseconds for it, and longer on a busy machine.
-constexpr absl::Duration kMakerGrace = absl::Seconds(3);
 constexpr absl::Duration kFirstLook = absl::Milliseconds(2);
 
 std::string EncodeMetadata(const queue::Metadata& metadata) {
@@ -157,7 +155,7 @@ absl::Status QueueRegistry::WriteMetadataWhenHeard(const QueueId& queue,
                                                    uint64_t replaced) {
   for (absl::Duration wait = kFirstLook;; wait *= 2) {
     const absl::Status written = WriteMetadata(queue, metadata, replaced);
-    if (!nats::IsNobodyListens(written) || wait > kMakerGrace / 2) return written;
+    if (!nats::IsNobodyListens(written) || wait > options_->maker_grace / 2) return written;
     base::SleepUnlessStopped(base::RealClock(), wait, {});
   }
 }
@@ -175,7 +173,7 @@ absl::Status QueueRegistry::WriteMetadata(const QueueId& queue, const queue::Met
 
 absl::StatusOr<bool> QueueRegistry::AwaitConsumer(const QueueId& queue) {
   base::Clock* const clock = base::RealClock();  // the server's time is real
-  const absl::Duration deadline = clock->Monotonic() + kMakerGrace;
+  const absl::Duration deadline = clock->Monotonic() + options_->maker_grace;
   for (absl::Duration wait = kFirstLook;; wait *= 2) {
     const absl::Status consumer = jetstream_->GetConsumer(StreamOf(queue), kConsumer).status();
     if (!absl::IsNotFound(consumer)) {
@@ -187,8 +185,8 @@ absl::StatusOr<bool> QueueRegistry::AwaitConsumer(const QueueId& queue) {
   }
 }
 
-// Every step runs whatever the earlier steps found: a previous call may have ended between two of
-// them.
+// Every step runs even if the earlier ones found nothing to delete: a previous call may have ended
+// between two steps.
 absl::Status QueueRegistry::Delete(const QueueId& queue) {
   MUSTER_RETURN_IF_ERROR(queue::ValidateQueueId(queue));
   const absl::Status messages = jetstream_->DeleteStream(StreamOf(queue));
@@ -246,7 +244,7 @@ absl::Status QueueRegistry::SetMetadata(const QueueId& queue, const queue::Metad
       jetstream_->Publish({.subject = MetadataSubjectOf(queue), .data = text}).status());
   const absl::Status follows = EnsureConsumer(queue, metadata);
   if (follows.ok()) return follows;
-  // So that the next CreateQueue brings the queue up to date, in whichever process.
+  // The next CreateQueue in this process then brings the consumer up to date.
   base::MutexLock lock(&mu_);
   made_.erase(queue);
   return follows;

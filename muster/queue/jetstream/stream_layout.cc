@@ -169,7 +169,7 @@ int64_t Nanoseconds(absl::Duration duration) { return absl::ToInt64Nanoseconds(d
 }  // namespace
 
 json StreamSettings(const queue::QueueId& queue, const Settings& settings) {
-  return {
+  json stream = {
       {"name", StreamOf(queue)},
       {"subjects", {SubjectOf(queue)}},
       {"storage", "file"},
@@ -179,6 +179,9 @@ json StreamSettings(const queue::QueueId& queue, const Settings& settings) {
       {"max_age", 0},
       {"duplicate_window", Nanoseconds(settings.dedup_window)},
   };
+  // A server that does not know the setting may refuse it.
+  if (settings.atomic_puts) stream[nats::kAllowAtomic] = true;
+  return stream;
 }
 
 json ConsumerSettings(absl::Duration lease) {
@@ -269,6 +272,19 @@ absl::StatusOr<Delivery> ParseAckSubject(absl::string_view subject) {
   delivery.ack_subject = std::string(subject);
   delivery.stored = absl::FromUnixNanos(nanoseconds);
   return delivery;
+}
+
+std::string AckSubjectOf(const queue::QueueId& queue, uint64_t sequence, uint64_t delivery) {
+  return absl::StrCat("$JS.ACK.", StreamOf(queue), ".", kConsumer, ".1.", sequence, ".", delivery,
+                      ".0.0");
+}
+
+absl::string_view StreamOfAck(absl::string_view subject) {
+  const std::vector<absl::string_view> tokens = absl::StrSplit(subject, '.');
+  if (tokens.size() < 9 || tokens.size() == 10 || tokens[0] != "$JS" || tokens[1] != "ACK") {
+    return "";
+  }
+  return tokens[tokens.size() == 9 ? 2 : 4];
 }
 
 queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery) {

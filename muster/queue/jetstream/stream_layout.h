@@ -96,6 +96,9 @@ struct Settings {
   // consumer has one duration for all its messages.
   absl::Duration lease = absl::Seconds(30);
   absl::Duration dedup_window = queue::kDedupWindow;
+  // The server knows atomic batches (nats::kAtomicApiLevel), and they are faster than single
+  // messages, because it syncs its writes.
+  bool atomic_puts = false;
 };
 
 nlohmann::json StreamSettings(const queue::QueueId& queue, const Settings& settings);
@@ -122,6 +125,14 @@ struct Delivery {
 
 // InvalidArgument: `subject` has another form.
 absl::StatusOr<Delivery> ParseAckSubject(absl::string_view subject);
+// A subject that acknowledges a message of the queue, of any delivery; `delivery`: the
+// number of any delivery that is not yet settled, over all messages.
+std::string AckSubjectOf(const queue::QueueId& queue, uint64_t sequence, uint64_t delivery);
+// The stream in such a subject; empty: it has another form.
+absl::string_view StreamOfAck(absl::string_view subject);
+
+// What acknowledges a delivery so that the server delivers the message again at once.
+inline constexpr char kAtOnceAgain[] = "-NAK";
 
 // The receipt of a delivered message, or (Put) of a message stored under `sequence`.
 queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery);

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "muster/base/check.h"
@@ -61,6 +58,7 @@ absl::StatusOr<queue::QueueStats> QueueStatsReader::Collect(const nats::StreamSt
   if (stored > 0) {
     stats.oldest_age = std::max(clock_->Now() - stream.first_time, absl::ZeroDuration());
   }
+  stats.waits = consumer.waiting;
   stats.total_in = static_cast<int64_t>(stream.last_sequence);
   stats.total_out = stats.total_in - stored;
   return stats;
@@ -77,43 +75,9 @@ absl::Status QueueStatsReader::RemoveLeftovers(const nats::StreamState& stream,
 
 namespace {
 
-// Limits on the messages, and their bytes, that are on their way to the server: they bound the
-// memory that a slow server can make this process hold.
-constexpr size_t kWindowMessages = 256;
-constexpr size_t kWindowBytes = size_t{8} << 20;
-constexpr absl::string_view kOwnIds = "muster.";  // prefix of the ids that this engine makes itself
-constexpr absl::string_view kEncoded = "base64.";
-
-// Returns how many of `messages` are sent together.
-size_t WindowOf(absl::Span<const queue::NewMessage> messages) {
-  size_t count = 0;
-  for (size_t bytes = 0; count < std::min(messages.size(), kWindowMessages); ++count) {
-    bytes += messages[count].body.size();
-    if (count > 0 && bytes > kWindowBytes) break;
-  }
-  return count;
-}
-
-// A dedup id may be any bytes, but servers and clients trim and fold header values, so other ids
-// are encoded.
-std::string MessageIdFor(const std::string& dedup_id) {
-  const bool is_plain = std::all_of(dedup_id.begin(), dedup_id.end(), absl::ascii_isgraph);
-  if (is_plain && !absl::StartsWith(dedup_id, kOwnIds) && !absl::StartsWith(dedup_id, kEncoded)) {
-    return dedup_id;
-  }
-  return absl::StrCat(kEncoded, absl::WebSafeBase64Escape(dedup_id));
-}
-
 absl::Status NotHeld(const queue::QueueId& queue) {
   return absl::FailedPreconditionError(
       absl::StrCat("queue '", queue.ToString(), "': the lease of the receipt has ended"));
-}
-
-// Once any message is stored, the result must be Unavailable: other errors mean that nothing was
-// put.
-absl::Status PutFailed(bool nothing_was_put, const absl::Status& why) {
-  if (nothing_was_put || absl::IsUnavailable(why)) return why;
-  return absl::UnavailableError(absl::StrCat("only a part was put: ", why.ToString()));
 }
 
 absl::Status OnlyDelete(const queue::QueueId& queue) {
@@ -133,40 +97,6 @@ std::string GiveBack(absl::Duration delay) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
-    absl::Span<const queue::NewMessage> messages) {
-  const absl::Time now = options_->clock->Now();
-  const std::string subject = SubjectOf(id_);
-  std::vector<queue::PutResult> results;
-  while (results.size() < messages.size()) {
-    const auto window =
-        messages.subspan(results.size(), WindowOf(messages.subspan(results.size())));
-    std::vector<nats::Outgoing> outgoing;
-    for (const queue::NewMessage& message : window) {
-      nats::Outgoing& next = outgoing.emplace_back();
-      next.subject = subject;
-      next.data = message.body;
-      if (!message.dedup_id.empty())
-        next.headers = {{"Nats-Msg-Id", MessageIdFor(message.dedup_id)}};
-    }
-    const auto acks = jetstream_->Publish(outgoing);
-    if (!acks.ok()) return PutFailed(results.empty(), acks.status());
-    MUSTER_CHECK(acks->size() == window.size(), "acks ", acks->size(), ", messages ",
-                 window.size());
-    for (const absl::StatusOr<nats::PubAck>& ack : *acks) {
-      if (!ack.ok()) return PutFailed(results.empty(), ack.status());
-      queue::PutResult& result = results.emplace_back();
-      result.message_id = MessageIdOf(id_, ack->sequence);
-      result.position = ack->sequence;
-      result.duplicate = ack->duplicate;
-      if (!ack->duplicate) result.receipt = ReceiptOfPut(id_, ack->sequence);
-      result.insertion_time = result.next_visible_time = now;
-      result.expiration_time = absl::InfiniteFuture();
-    }
-  }
-  return results;
-}
 
 absl::StatusOr<std::vector<absl::StatusOr<int>>> StreamQueue::BeginAttempt(
     absl::Span<const queue::Receipt> receipts) {

@@ -22,6 +22,7 @@
 #include "muster/queue/jetstream/held_log.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 #include "muster/queue/jetstream/stream_layout.h"
+#include "muster/queue/jetstream/waiting_pulls.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue::jetstream {
@@ -125,6 +126,8 @@ class StreamQueue {
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages);
   absl::StatusOr<std::vector<queue::Message>> Receive(int max_messages);
+  // Passes what came by a waiting pull to `take`. False: it is to be given back at once.
+  bool Arrive(const Arrival& arrival, const queue::QueueStore::TakeMessage& take);
   absl::StatusOr<std::vector<queue::Message>> Peek(int max_messages);
   absl::StatusOr<std::vector<absl::StatusOr<int>>> BeginAttempt(
       absl::Span<const queue::Receipt> receipts);
@@ -136,6 +139,8 @@ class StreamQueue {
       absl::Span<const queue::DeadLetterRequest> requests);
   absl::StatusOr<queue::QueueStats> Stats();
   absl::StatusOr<queue::QueueExtent> Extent();
+
+  absl::StatusOr<uint64_t> Reclaim();
 
   // Gives back what a dead process held, and returns how many messages that were at most. It leaves
   // those alone that are settled, were given back in order, or are with another holder by now; and
@@ -157,8 +162,12 @@ class StreamQueue {
   // Sends all of `acks` and stores the answer of the server to each at its place in `results`.
   absl::Status SendAcks(const std::vector<AckRequest>& acks, std::vector<absl::Status>* results);
 
-  // Fetches up to `max_messages` deliveries. When there are none it waits for `patience`.
-  absl::StatusOr<std::vector<nats::Incoming>> Pull(int max_messages, absl::Duration patience);
+  // Fetches up to `max_messages` deliveries of messages that are there; waits for none.
+  absl::StatusOr<std::vector<nats::Incoming>> Pull(int max_messages);
+  queue::Message MessageOf(const Delivery& delivery, std::string body, absl::Time lapses) const;
+  // When on the monotonic clock a message may have been delivered to a pull that was sent at
+  // `asked`.
+  absl::Duration EarliestDelivery(const Delivery& delivery, absl::Duration asked) const;
   // Fills in the attempts of messages that were delivered before, from their records in the attempt
   // log, and puts a lease like `as` of each into the table.
   absl::Status Recall(absl::Span<queue::Message> messages, absl::Span<const Delivery> deliveries,
@@ -168,6 +177,11 @@ class StreamQueue {
   absl::StatusOr<AttemptRecord> Charge(const queue::Receipt& receipt);
   absl::StatusOr<AckRequest> AckRequestFor(const queue::UpdateRequest& request, size_t place);
   absl::Status EndAttempt(const Delivery& delivery, bool refund);
+  // Stores all of `window` or none where atomic batches pay, or else its messages one by one.
+  // Returns one result per message.
+  absl::StatusOr<std::vector<absl::StatusOr<nats::PubAck>>> PutTogether(
+      absl::Span<const nats::Outgoing> window);
+  bool TakesAtomicBatches();
   // Returns the lease of a delivery. If another process received it, the lease is as complete as
   // its record in the attempt log.
   absl::StatusOr<Lease> LeaseOf(const Delivery& delivery);
@@ -191,6 +205,9 @@ class StreamQueue {
   const Options* const options_;      // not owned
   QueueStatsReader stats_reader_;
   std::atomic<int64_t> lease_ns_;
+  // What the stream said when it was last asked, and over which connection (reconnects()).
+  std::atomic<bool> takes_atomic_batches_ = false;
+  std::atomic<int64_t> asked_over_ = -1;
   LeaseTable leases_;
   HeldMessages held_;
 };

@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
+#include "muster/base/clock.h"
 #include "muster/base/status.h"
+#include "muster/nats/status.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/jetstream/stream_queue.h"
 #include "nlohmann/json.hpp"
@@ -19,37 +21,42 @@ namespace {
 constexpr absl::Duration kForgetAfter = absl::Minutes(10);
 
 // A stream acknowledges a message before its consumer has seen it (seen with 2.15): a receive right
-// after a put may find nothing. So an empty receive looks a second time, and waits this long.
+// after a put may find nothing. So an empty receive looks a second time, this much later. The
+// second pull does not wait at the server instead: when 2.9 takes up a message that was given back,
+// and finds that the only pull that waits has just expired, it forgets to deliver that message
+// until its lease ends, and delivers the last message of the stream twice (consumer.go: "sseq--").
 constexpr absl::Duration kSecondLook = absl::Milliseconds(2);
-constexpr absl::Duration kSecondLookGrace = absl::Milliseconds(250);
 
-// Tells the server to deliver a message again at once.
-constexpr char kAtOnceAgain[] = "-NAK";
+// Of several pulls at a time, the server sometimes leaves one unanswered (seen with 2.9 and 2.15):
+// another has taken the message that it counted on. This is how long a pull that does not wait is
+// waited for before the server is asked whether it is there.
+constexpr absl::Duration kAnswered = absl::Seconds(1);
+
+// A message that came by a waiting pull has its lease from the moment of its delivery, which only
+// the server knows. The message is taken if it cannot have been delivered longer ago than this part
+// of its lease: a process that slept meanwhile must not begin what another one has by now.
+constexpr int kTrustedPartOfLease = 3;
+
+// Messages that are given back together.
+constexpr size_t kReclaimStep = 1024;
 
 }  // namespace
 
-absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages,
-                                                              absl::Duration patience) {
+absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages) {
   MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
-  nlohmann::json wish = {{"batch", max_messages}};
-  if (patience > absl::ZeroDuration()) {
-    wish["expires"] = absl::ToInt64Nanoseconds(patience);
-  } else {
-    wish["no_wait"] = true;
-  }
+  const nlohmann::json wish = {{"batch", max_messages}, {"no_wait", true}};
   const std::string text = wish.dump();
   const nats::Outgoing request{
       .subject = absl::StrCat("$JS.API.CONSUMER.MSG.NEXT.", StreamOf(id_), ".", kConsumer),
       .data = text};
   std::vector<nats::Incoming> deliveries;
   const auto take = [&](nats::Incoming reply) {
-    // Any status ends the pull: no more deliveries follow, whatever the reason.
+    // Every status ends the pull: no delivery follows it.
     if (reply.status != 0) return false;
     deliveries.push_back(std::move(reply));
     return deliveries.size() < static_cast<size_t>(max_messages);
   };
-  const absl::Duration timeout =
-      patience > absl::ZeroDuration() ? patience + kSecondLookGrace : options_->timeout;
+  const absl::Duration timeout = std::min(kAnswered, options_->timeout);
   const absl::Status pulled = prompt_->connection()->RequestMany(request, timeout, take);
   // The deliveries that came are leased, even if the pull failed later.
   if (!pulled.ok() && deliveries.empty()) return pulled;
@@ -62,26 +69,26 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
   MUSTER_ASSIGN_OR_RETURN(const int64_t term, held_log_->RefreshTerm());
   const absl::Time lapses = options_->clock->Now() + lease();
   leases_.Sweep(Now() - kForgetAfter);
-  MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled,
-                          Pull(max_messages, absl::ZeroDuration()));
+  absl::StatusOr<std::vector<nats::Incoming>> first = Pull(max_messages);
+  const bool is_unanswered =
+      absl::IsUnavailable(first.status()) && !nats::IsNobodyListens(first.status());
+  if (is_unanswered && prompt_->connection()->connected()) {
+    // The inbox of the pull is gone, so the server gives it no message any more. Without the
+    // consumer, 2.9 answers no pull either: the caller finds out why it is not there.
+    if (jetstream_->GetConsumer(StreamOf(id_), kConsumer).ok()) first.emplace();
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled, std::move(first));
   if (pulled.empty()) {
-    // Ignore an error here: the first pull was answered, and 2.9 does not always report the end of
-    // the second.
-    absl::StatusOr<std::vector<nats::Incoming>> second = Pull(max_messages, kSecondLook);
+    base::SleepUnlessStopped(base::RealClock(), kSecondLook, {});
+    // Ignore an error here: the server has just answered.
+    absl::StatusOr<std::vector<nats::Incoming>> second = Pull(max_messages);
     if (second.ok()) pulled = *std::move(second);
   }
   std::vector<queue::Message> messages;
   std::vector<Delivery> deliveries;
   for (nats::Incoming& incoming : pulled) {
     MUSTER_ASSIGN_OR_RETURN(Delivery delivery, ParseAckSubject(incoming.reply));
-    queue::Message& message = messages.emplace_back();
-    message.message_id = MessageIdOf(id_, delivery.sequence);
-    message.body = std::move(incoming.data);
-    message.insertion_time = delivery.stored;
-    message.expiration_time = absl::InfiniteFuture();
-    message.next_visible_time = lapses;
-    message.dequeue_count = delivery.deliveries;
-    message.receipt = ReceiptOf(id_, delivery);
+    messages.push_back(MessageOf(delivery, std::move(incoming.data), lapses));
     deliveries.push_back(std::move(delivery));
   }
   held_.Add(deliveries);
@@ -97,6 +104,60 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
   std::vector<absl::Status> said(acks.size());
   SendAcks(acks, &said).IgnoreError();
   return recalled;
+}
+
+queue::Message StreamQueue::MessageOf(const Delivery& delivery, std::string body,
+                                      absl::Time lapses) const {
+  queue::Message message;
+  message.message_id = MessageIdOf(id_, delivery.sequence);
+  message.body = std::move(body);
+  message.insertion_time = delivery.stored;
+  message.expiration_time = absl::InfiniteFuture();
+  message.next_visible_time = lapses;
+  message.dequeue_count = delivery.deliveries;
+  message.receipt = ReceiptOf(id_, delivery);
+  message.position = delivery.sequence;
+  return message;
+}
+
+absl::Duration StreamQueue::EarliestDelivery(const Delivery& delivery, absl::Duration asked) const {
+  if (delivery.deliveries > 1) return asked;
+  // The first delivery comes after the put. The two clocks may differ; a server's clock that is
+  // behind makes the lease seem shorter than it is.
+  const absl::Duration age =
+      std::max(options_->clock->Now() - delivery.stored, absl::ZeroDuration());
+  return std::max(asked, Now() - age);
+}
+
+bool StreamQueue::Arrive(const Arrival& arrival, const queue::QueueStore::TakeMessage& take) {
+  const absl::StatusOr<Delivery> delivery = ParseAckSubject(arrival.message.reply);
+  if (!delivery.ok()) return take(delivery.status());
+  const absl::Duration now = Now();
+  const absl::Duration since = EarliestDelivery(*delivery, arrival.asked);
+  if (now - since > lease() / kTrustedPartOfLease) {
+    // First, so that the caller who then receives finds it.
+    prompt_->connection()
+        ->Publish({.subject = delivery->ack_subject, .data = kAtOnceAgain})
+        .IgnoreError();
+    take(absl::AbortedError("a message came, and it is not known when"));
+    return true;
+  }
+  const absl::StatusOr<int64_t> term = held_log_->RefreshTerm();
+  if (!term.ok()) {
+    take(term.status());
+    return false;
+  }
+  const absl::Duration ends = since + lease();
+  std::vector<queue::Message> messages = {
+      MessageOf(*delivery, arrival.message.data, options_->clock->Now() + (ends - now))};
+  const std::vector<Delivery> deliveries = {*delivery};
+  held_.Add(deliveries);
+  const absl::Status recalled =
+      Recall(absl::MakeSpan(messages), deliveries, {.ends = ends, .term = *term});
+  if (recalled.ok() ? take(std::move(messages.front())) : (take(recalled), false)) return true;
+  leases_.End(delivery->sequence, delivery->deliveries);
+  held_.GivingBack(deliveries);
+  return false;
 }
 
 absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
@@ -152,6 +213,28 @@ absl::StatusOr<int64_t> StreamQueue::GiveBackOf(absl::Span<const Delivery> held,
   std::vector<absl::Status> said(acks.size());
   MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
   return std::count_if(said.begin(), said.end(), [](const absl::Status& ack) { return ack.ok(); });
+}
+
+// The server does not say which messages are leased: all that were delivered and are not settled
+// are, or wait to be delivered again. It ignores what is said of others. Those that wait already
+// keep their order, hence the result.
+absl::StatusOr<uint64_t> StreamQueue::Reclaim() {
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
+  leases_.EndAll();
+  held_.Clear();
+  if (consumer.ack_pending == 0) return consumer.delivered_sequence + 1;
+  std::vector<AckRequest> acks;
+  for (uint64_t sequence = consumer.settled_sequence + 1; sequence <= consumer.delivered_sequence;
+       ++sequence) {
+    acks.push_back(
+        {acks.size() % kReclaimStep, AckSubjectOf(id_, sequence, consumer.delivery), kAtOnceAgain});
+    if (acks.size() < kReclaimStep && sequence < consumer.delivered_sequence) continue;
+    std::vector<absl::Status> said(acks.size());
+    MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
+    for (const absl::Status& ack : said) MUSTER_RETURN_IF_ERROR(ack);
+    acks.clear();
+  }
+  return consumer.delivered_sequence + 1;
 }
 
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Peek(int max_messages) {

@@ -18,7 +18,8 @@ namespace {
 constexpr uint8_t kRecordVersion = 1;
 constexpr size_t kHeaderBytes = 1 + 8;     // ver, sum
 constexpr size_t kStateBytes = 8 + 4 * 8;  // without sum
-constexpr uint8_t kStoredFlags = kHeld | kBegan | kSuspect;
+constexpr uint8_t kDedupVersion = 2;
+constexpr uint8_t kStoredFlags = kHeld | kBegan | kSuspect | kNoted;
 
 uint64_t Sum(absl::string_view bytes, absl::string_view key) {
   return XXH64(bytes.data(), bytes.size(), XXH64(key.data(), key.size(), 0));
@@ -55,6 +56,12 @@ std::string NumberKey(absl::string_view prefix, uint64_t number) {
 std::string StoreKey() { return "s"; }
 std::string QueueKey(uint64_t queue) { return NumberKey("q", queue); }
 std::string CountersKey(uint64_t queue) { return NumberKey("c", queue); }
+
+std::string NoteKey(uint64_t queue, uint64_t seq) {
+  std::string key = NumberKey("n", queue);
+  muster::rocksdb::AppendKey(seq, &key);
+  return key;
+}
 
 std::string MessageKey(uint64_t queue, uint64_t seq) {
   std::string key;
@@ -155,20 +162,68 @@ std::optional<PoisonRecord> DecodePoison(absl::string_view record, absl::string_
   return poison;
 }
 
+std::string EncodeNote(const NoteRecord& note, absl::string_view key) {
+  std::string fields;
+  AppendText(&fields, note.holder);
+  AppendLittle(&fields, static_cast<uint8_t>(note.origin.has_value() ? 1 : 0));
+  if (note.origin.has_value()) {
+    const NoteOrigin& origin = *note.origin;
+    AppendLittle(&fields, origin.insertion_us);
+    AppendLittle(&fields, absl::ToUnixMicros(origin.cause.time));
+    AppendLittle(&fields, static_cast<int32_t>(origin.cause.attempts));
+    AppendText(&fields, origin.queue.account);
+    AppendText(&fields, origin.queue.name);
+    AppendText(&fields, origin.message_id);
+    AppendText(&fields, origin.cause.reason);
+    AppendText(&fields, origin.cause.holder);
+  }
+  return Seal(fields, key, kRecordVersion);
+}
+
+std::optional<NoteRecord> DecodeNote(absl::string_view record, absl::string_view key) {
+  const auto fields = Unseal(record, key, kRecordVersion);
+  if (!fields.has_value()) return std::nullopt;
+  ByteReader reader(*fields);
+  NoteRecord note;
+  note.holder = reader.TakeText();
+  if (reader.Take<uint8_t>() == 1) {
+    NoteOrigin& origin = note.origin.emplace();
+    origin.insertion_us = reader.Take<int64_t>();
+    origin.cause.time = absl::FromUnixMicros(reader.Take<int64_t>());
+    origin.cause.attempts = reader.Take<int32_t>();
+    origin.queue.account = reader.TakeText();
+    origin.queue.name = reader.TakeText();
+    origin.message_id = reader.TakeText();
+    origin.cause.reason = reader.TakeText();
+    origin.cause.holder = reader.TakeText();
+  }
+  if (!reader.done()) return std::nullopt;
+  return note;
+}
+
 std::string EncodeDedup(const DedupRecord& dedup, absl::string_view key) {
   std::string fields;
   AppendLittle(&fields, dedup.seq);
   AppendLittle(&fields, dedup.put_us);
-  return Seal(fields, key, kRecordVersion);
+  AppendLittle(&fields, dedup.lease);
+  AppendLittle(&fields, dedup.visible_us);
+  AppendLittle(&fields, dedup.expiry_us);
+  return Seal(fields, key, kDedupVersion);
 }
 
 std::optional<DedupRecord> DecodeDedup(absl::string_view record, absl::string_view key) {
-  const auto fields = Unseal(record, key, kRecordVersion);
+  const bool is_first_version = !record.empty() && record[0] == kRecordVersion;
+  const auto fields = Unseal(record, key, is_first_version ? kRecordVersion : kDedupVersion);
   if (!fields.has_value()) return std::nullopt;
   ByteReader reader(*fields);
   DedupRecord dedup;
   dedup.seq = reader.Take<uint64_t>();
   dedup.put_us = reader.Take<int64_t>();
+  if (!is_first_version) {
+    dedup.lease = reader.Take<uint64_t>();
+    dedup.visible_us = reader.Take<int64_t>();
+    dedup.expiry_us = reader.Take<int64_t>();
+  }
   if (!reader.done()) return std::nullopt;
   return dedup;
 }

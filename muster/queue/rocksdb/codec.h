@@ -8,6 +8,7 @@
 //   meta     's'                         store record
 //   meta     'q' queue:u64               queue record
 //   meta     'c' queue:u64               counters (merged: storage.cc)
+//   meta     'n' queue:u64 seq:u64       note record, of a message whose state has kNoted
 //   state    queue:u64 seq:u64           state record: all that changes as a message lives
 //   body     queue:u64 seq:u64           body record
 //   body     queue|2^63:u64 seq:u64      body record of a poison message (Clear does not reach it)
@@ -17,7 +18,9 @@
 //   state    |ver:1|flags:1|attempts:2|dequeues:4|visible:8|expiry:8|insertion:8|lease:8|sum:4|
 //   body     |ver:1|sum:8|body …|
 //   poison   |ver:1|sum:8|insertion:8|ttl:8|time:8|attempts:4|reason:4+n|holder:4+n|
-//   dedup    |ver:1|sum:8|seq:8|put:8|
+//   note     |ver:1|sum:8|holder:4+n|moved:1|  and if moved is 1:
+//            |insertion:8|time:8|attempts:4|account:4+n|name:4+n|id:4+n|reason:4+n|holder:4+n|
+//   dedup    |ver:1|sum:8|seq:8|put:8|lease:8|visible:8|expiry:8|  (version 1 ends with put)
 //   counters |ver:1|sum:8|in:8|out:8|expired:8|stale:8|next_seq:8|
 //   queue    |ver:1|sum:8|dedup_floor:8|account:4+n|name:4+n|pairs:4|(name:4+n|value:4+n) …|
 //   store    |ver:1|sum:8|epoch:8|salt:8|next_queue:8|
@@ -52,6 +55,7 @@ inline constexpr int kLeaseCounterBits = 40;
 std::string StoreKey();
 std::string QueueKey(uint64_t queue);
 std::string CountersKey(uint64_t queue);
+std::string NoteKey(uint64_t queue, uint64_t seq);
 // The key of state, body and poison records.
 std::string MessageKey(uint64_t queue, uint64_t seq);
 std::string PoisonBodyKey(uint64_t queue, uint64_t seq);
@@ -72,6 +76,7 @@ enum StateFlag : uint8_t {
   kHeld = 1,       // leased; an invisible message without this flag is delayed
   kBegan = 2,      // an attempt began under this lease
   kSuspect = 4,    // an attempt that began under an earlier lease was never settled
+  kNoted = 8,      // it has a note record
   kDamaged = 128,  // its record could not be decoded; in memory only
 };
 
@@ -112,9 +117,28 @@ struct PoisonRecord {
 std::string EncodePoison(const PoisonRecord& poison, absl::string_view key);
 std::optional<PoisonRecord> DecodePoison(absl::string_view record, absl::string_view key);
 
+// What is kept beside a message: who received it last, and where it came from, if it was moved here
+// with a cause.
+struct NoteOrigin {
+  queue::QueueId queue;
+  std::string message_id;
+  int64_t insertion_us = 0;
+  queue::Cause cause;  // the time in µs
+};
+struct NoteRecord {
+  std::string holder;
+  std::optional<NoteOrigin> origin;
+};
+std::string EncodeNote(const NoteRecord& note, absl::string_view key);
+std::optional<NoteRecord> DecodeNote(absl::string_view record, absl::string_view key);
+
 struct DedupRecord {
   uint64_t seq = 0;
   int64_t put_us = 0;
+  // Of the state that the put wrote; 0, 0 and kNeverUs in a record of version 1.
+  uint64_t lease = 0;
+  int64_t visible_us = 0;
+  int64_t expiry_us = kNeverUs;
 };
 std::string EncodeDedup(const DedupRecord& dedup, absl::string_view key);
 std::optional<DedupRecord> DecodeDedup(absl::string_view record, absl::string_view key);

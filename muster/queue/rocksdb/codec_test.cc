@@ -29,7 +29,19 @@ TEST(CodecTest, KeepsItsGoldenKeys) {
   EXPECT_EQ(Hex(CountersKey(1)), "630000000000000001");
   EXPECT_EQ(Hex(MessageKey(1, 258)), "00000000000000010000000000000102");
   EXPECT_EQ(Hex(PoisonBodyKey(1, 258)), "80000000000000010000000000000102");
+  EXPECT_EQ(Hex(NoteKey(1, 258)), "6e00000000000000010000000000000102");
   EXPECT_EQ(Hex(DedupKey(1, "id")), "00000000000000016964");
+}
+
+TEST(CodecTest, ReadsTheDedupRecordsOfVersion1) {
+  const std::string key = DedupKey(1, "id");
+  const auto dedup = DecodeDedup(
+      absl::HexStringToBytes("0125b0843bd5e37c8702010000000000000060c4336ab10400"), key);
+  ASSERT_TRUE(dedup.has_value());
+  EXPECT_EQ(dedup->seq, 258u);
+  EXPECT_EQ(dedup->put_us, 1320969600000000);
+  EXPECT_EQ(dedup->lease, 0u);
+  EXPECT_EQ(dedup->expiry_us, kNeverUs);
 }
 
 TEST(CodecTest, KeepsItsGoldenRecords) {
@@ -41,9 +53,16 @@ TEST(CodecTest, KeepsItsGoldenRecords) {
   EXPECT_EQ(Hex(EncodePoison({1, 2, 3, 4, "why", "me"}, key)),
             "01aed2aa6b95e7897b"
             "0100000000000000020000000000000003000000000000000400000003000000776879020000006d65");
-  EXPECT_EQ(Hex(EncodeDedup({258, 1320969600000000}, DedupKey(1, "id"))),
-            "0125b0843bd5e37c87"
-            "02010000000000000060c4336ab10400");
+  EXPECT_EQ(Hex(EncodeDedup({258, 1320969600000000, 5, 6, 7}, DedupKey(1, "id"))),
+            "023b0fab46eb6249dc"
+            "02010000000000000060c4336ab10400050000000000000006000000000000000700000000000000");
+  const NoteRecord held{"sally", std::nullopt};
+  EXPECT_EQ(Hex(EncodeNote(held, NoteKey(1, 258))), "01e6ea68ea365430f90500000073616c6c7900");
+  const queue::Cause cause{"why", 4, "me", absl::FromUnixMicros(2)};
+  const NoteRecord moved{"sally", NoteOrigin{{"acme", "in"}, "id", 1, cause}};
+  EXPECT_EQ(Hex(EncodeNote(moved, NoteKey(1, 258))),
+            "01cc756a5625cf576b0500000073616c6c790101000000000000000200000000000000040000000400"
+            "000061636d6502000000696e02000000696403000000776879020000006d65");
   EXPECT_EQ(Hex(EncodeCounters({5, 4, 3, 2, 259})),
             "018badf89992b45038"
             "05000000000000000400000000000000030000000000000002000000000000000301000000000000");

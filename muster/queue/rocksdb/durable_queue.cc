@@ -103,6 +103,10 @@ namespace {
 // millisecond.
 constexpr size_t kGarbageStep = 256;
 
+void DeleteNotesOf(uint64_t queue, Storage* storage, ::rocksdb::WriteBatch* batch) {
+  batch->DeleteRange(storage->family(kMeta), NoteKey(queue, 0), NoteKey(queue + 1, 0));
+}
+
 void DeleteMessagesOf(uint64_t queue, FamilyIndex family, Storage* storage,
                       ::rocksdb::WriteBatch* batch) {
   batch->DeleteRange(storage->family(family), MessageKey(queue, 0), MessageKey(queue + 1, 0));
@@ -188,6 +192,7 @@ absl::Status DurableQueue::Destroy() {
   ::rocksdb::WriteBatch batch;
   DeleteMessagesOf(number_, kState, storage_, &batch);
   DeleteMessagesOf(number_, kBody, storage_, &batch);
+  DeleteNotesOf(number_, storage_, &batch);
   DeletePoisonOf(number_, storage_, &batch);
   batch.DeleteRange(storage_->family(kDedup), DedupKey(number_, ""), DedupKey(number_ + 1, ""));
   batch.Delete(storage_->family(kMeta), QueueKey(number_));
@@ -215,6 +220,7 @@ absl::Status DurableQueue::Clear() {
   ::rocksdb::WriteBatch batch;
   DeleteMessagesOf(number_, kState, storage_, &batch);
   DeleteMessagesOf(number_, kBody, storage_, &batch);
+  DeleteNotesOf(number_, storage_, &batch);
   const std::string key = QueueKey(number_);
   batch.Put(storage_->family(kMeta), key, EncodeQueue(record, key));
   AddToCounters(&batch, delta);
@@ -275,6 +281,23 @@ absl::StatusOr<queue::QueueExtent> DurableQueue::Extent() {
   return extent;
 }
 
+absl::StatusOr<absl::Duration> DurableQueue::TimeToVisible() {
+  CatchUp();
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  const int64_t next_us = index_.NextVisible();
+  if (next_us == kNeverUs) return absl::InfiniteDuration();
+  return std::max(absl::ZeroDuration(), absl::Microseconds(next_us - storage_->NowUs()));
+}
+
+absl::StatusOr<bool> DurableQueue::Holds(absl::string_view message_id) {
+  CatchUp();
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  const auto seq = SequenceOf(storage_->salt(), number_, message_id);
+  return seq.has_value() && index_.Find(*seq) != nullptr;
+}
+
 absl::Status DurableQueue::CheckAliveLocked() const {
   if (!deleted_) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("queue '", id_.ToString(), "' was deleted"));
@@ -314,7 +337,7 @@ void DurableQueue::CollectGarbage() {
     garbage_.resize(garbage_.size() - size);
   }
   ::rocksdb::WriteBatch batch;
-  for (const uint64_t seq : step) DeleteMessage(&batch, seq);
+  for (const uint64_t seq : step) DeleteMessage(&batch, seq, /*noted=*/true);
   Counters delta;
   delta.expired = static_cast<int64_t>(step.size());
   AddToCounters(&batch, delta);
@@ -329,10 +352,11 @@ void DurableQueue::PutState(::rocksdb::WriteBatch* batch, uint64_t seq,
   batch->Put(storage_->family(kState), key, EncodeState(state, key));
 }
 
-void DurableQueue::DeleteMessage(::rocksdb::WriteBatch* batch, uint64_t seq) const {
+void DurableQueue::DeleteMessage(::rocksdb::WriteBatch* batch, uint64_t seq, bool noted) const {
   const std::string key = MessageKey(number_, seq);
   batch->Delete(storage_->family(kState), key);
   batch->Delete(storage_->family(kBody), key);
+  if (noted) batch->Delete(storage_->family(kMeta), NoteKey(number_, seq));
 }
 
 void DurableQueue::AddToCounters(::rocksdb::WriteBatch* batch, const Counters& delta) const {

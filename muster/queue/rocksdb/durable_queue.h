@@ -1,10 +1,13 @@
 // DurableQueue: one queue of the embedded engine; and its two helpers, WriteGate and DedupIds.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -193,6 +196,22 @@ class DurableQueue {
   absl::StatusOr<int64_t> PurgePoison() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<queue::QueueStats> Stats() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<queue::QueueExtent> Extent() ABSL_LOCKS_EXCLUDED(mu_);
+  // Deletes all expired messages from disk, step by step, until `cancelled` is set.
+  void Collect(const std::atomic<bool>& cancelled) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<absl::Duration> TimeToVisible() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<bool> Holds(absl::string_view message_id) ABSL_LOCKS_EXCLUDED(mu_);
+  // `to` is another queue of the same storage.
+  absl::StatusOr<std::vector<absl::Status>> MoveTo(DurableQueue* to,
+                                                   absl::Span<const queue::MoveRequest> requests)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // The requests that move messages back, by the account and name of the queue they came from:
+  // those in `message_ids` that were moved here, or the oldest `max_messages`.
+  using MovesByOrigin =
+      std::map<std::pair<std::string, std::string>, std::vector<queue::MoveRequest>>;
+  absl::StatusOr<MovesByOrigin> ChooseMoved(absl::Span<const std::string> message_ids,
+                                            int64_t max_messages) ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until no other call changes messages, and looks at all of them: some 50 ms for a million.
+  absl::Status Reclaim() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // A message that this call has checked out.
@@ -277,6 +296,8 @@ class DurableQueue {
   // nullopt when the message is no longer there. The cause describes any damage.
   absl::StatusOr<std::optional<queue::PoisonMessage>> ReadPoison(uint64_t seq) const
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Checks out the messages that are not where their put has placed them, and ends their leases.
+  std::vector<Claim> ClaimMovedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns the poison messages that a Redrive selects, oldest first.
   absl::StatusOr<std::vector<uint64_t>> ChoosePoison(absl::Span<const std::string> message_ids,
                                                      int64_t max_messages) ABSL_LOCKS_EXCLUDED(mu_);
@@ -286,7 +307,37 @@ class DurableQueue {
   absl::StatusOr<int64_t> RedriveSome(absl::Span<const uint64_t> seqs) ABSL_LOCKS_EXCLUDED(mu_);
 
   void PutState(::rocksdb::WriteBatch* batch, uint64_t seq, const MessageState& state) const;
-  void DeleteMessage(::rocksdb::WriteBatch* batch, uint64_t seq) const;
+  // `noted`: the message may have a note record.
+  void DeleteMessage(::rocksdb::WriteBatch* batch, uint64_t seq, bool noted) const;
+  // The note of a message; an empty one if it has none, or a damaged one.
+  absl::StatusOr<NoteRecord> ReadNote(uint64_t seq) const;
+  void PutNote(::rocksdb::WriteBatch* batch, uint64_t seq, const NoteRecord& note) const;
+  // Adds to `batch` who receives the message of `claim`, and sets `last_holder` of `message`.
+  absl::Status NoteHolder(::rocksdb::WriteBatch* batch, const std::string& holder, Claim* claim,
+                          queue::Message* message) const;
+
+  // Calls `visit` for the messages from `seq` on that were moved here, until it returns false or an
+  // error. The notes are those of the moment of the call.
+  absl::Status ForEachMoved(
+      uint64_t seq,
+      const std::function<absl::StatusOr<bool>(uint64_t, const NoteOrigin&)>& visit) const;
+  // The sequence behind the message `after`; 0 if that is empty.
+  absl::StatusOr<uint64_t> SequenceAfter(absl::string_view after) const;
+  // nullopt when the message is no longer there.
+  absl::StatusOr<std::optional<queue::PoisonMessage>> ReadMoved(uint64_t seq,
+                                                                const NoteOrigin& origin) const;
+
+  // Checks out the messages that `requests` name.
+  absl::StatusOr<Claims> ClaimForMove(absl::Span<const queue::MoveRequest> requests)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<Claim> ClaimByIdLocked(absl::string_view message_id, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes out of `claims` the messages whose records are damaged: a receive sets them aside.
+  absl::StatusOr<std::vector<std::string>> TakeBodies(Claims* claims) ABSL_LOCKS_EXCLUDED(mu_);
+  // The places of moved messages here, by the claims of the queue they come from.
+  absl::StatusOr<std::vector<std::pair<uint64_t, MessageState>>> PlaceMoved(
+      const std::vector<Claim>& claims, absl::Span<const queue::MoveRequest> requests)
+      ABSL_LOCKS_EXCLUDED(mu_);
   void AddToCounters(::rocksdb::WriteBatch* batch, const Counters& delta) const;
 
   Storage* const storage_;  // not owned

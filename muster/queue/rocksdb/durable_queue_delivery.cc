@@ -19,6 +19,16 @@ int64_t ExpiryOf(int64_t now_us, absl::Duration ttl) {
   return ttl >= kForEver ? kNeverUs : now_us + absl::ToInt64Microseconds(ttl);
 }
 
+// The state that the first put of a dedup id wrote.
+MessageState FirstState(const DedupRecord& dedup) {
+  MessageState state;
+  state.insertion_us = dedup.put_us;
+  state.visible_us = dedup.visible_us;
+  state.expiry_us = dedup.expiry_us;
+  state.lease = dedup.lease;
+  return state;
+}
+
 size_t BytesOf(absl::Span<const queue::NewMessage> messages) {
   constexpr size_t kRecordsBytes = 160;  // keys, state and headers of one message
   size_t bytes = 0;
@@ -31,7 +41,8 @@ size_t BytesOf(absl::Span<const queue::NewMessage> messages) {
 struct DurableQueue::Planned {
   uint64_t seq = 0;
   bool duplicate = false;  // then `seq` is that of the first message
-  MessageState state;      // unset for a duplicate
+  // For a duplicate: as the first put wrote it, without a lease if that is not known any more.
+  MessageState state;
 };
 
 absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
@@ -74,17 +85,18 @@ absl::Status DurableQueue::PlanPutLocked(absl::Span<const queue::NewMessage> mes
   }
   const int64_t now_us = storage_->NowUs();
   ExpireLocked(now_us);
-  absl::flat_hash_map<absl::string_view, uint64_t> in_this_call;
+  absl::flat_hash_map<absl::string_view, size_t> in_this_call;  // places in the plan
   for (size_t i = 0; i < messages.size(); ++i) {
     const queue::NewMessage& message = messages[i];
     if (known[i].has_value() && IsDuplicateLocked(*known[i], now_us)) {
-      plan->push_back({known[i]->seq, true, {}});
+      plan->push_back({known[i]->seq, true, FirstState(*known[i])});
       continue;
     }
     if (!message.dedup_id.empty()) {
-      const auto [it, is_new] = in_this_call.emplace(message.dedup_id, counters_.next_seq);
+      const auto [it, is_new] = in_this_call.emplace(message.dedup_id, plan->size());
       if (!is_new) {
-        plan->push_back({it->second, true, {}});
+        const Planned first = (*plan)[it->second];
+        plan->push_back({first.seq, true, first.state});
         continue;
       }
     }
@@ -101,6 +113,11 @@ absl::Status DurableQueue::PlanPutLocked(absl::Span<const queue::NewMessage> mes
 }
 
 bool DurableQueue::IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) const {
+  const std::optional<absl::Duration> window = queue::DedupWindowOf(record_.metadata);
+  if (window.has_value()) {
+    return dedup.seq >= record_.dedup_floor &&
+           now_us - dedup.put_us < absl::ToInt64Microseconds(*window);
+  }
   if (poison_.contains(dedup.seq)) return true;
   // After damage to the counters the engine may have used a sequence twice: then this is another
   // message.
@@ -123,7 +140,9 @@ absl::Status DurableQueue::WritePut(absl::Span<const queue::NewMessage> messages
     PutState(&batch, seq, plan[i].state);
     PutBody(&batch, storage_->family(kBody), MessageKey(number_, seq), messages[i].body);
     if (!messages[i].dedup_id.empty()) {
-      dedup_ids_.Write(&batch, messages[i].dedup_id, {seq, plan[i].state.insertion_us});
+      const MessageState& state = plan[i].state;
+      dedup_ids_.Write(&batch, messages[i].dedup_id,
+                       {seq, state.insertion_us, state.lease, state.visible_us, state.expiry_us});
     }
     ++delta.in;
     delta.next_seq = seq + 1;
@@ -142,8 +161,8 @@ std::vector<queue::PutResult> DurableQueue::PublishPut(const std::vector<Planned
     results[i].message_id = MessageId(plan[i].seq);
     results[i].duplicate = plan[i].duplicate;
     results[i].position = plan[i].seq;
-    if (plan[i].duplicate) continue;
     const MessageState& state = plan[i].state;
+    if (plan[i].duplicate && state.lease == 0) continue;
     results[i].receipt = EncodeReceipt(salt, {plan[i].seq, state.lease});
     results[i].insertion_time = FromUs(state.insertion_us);
     results[i].expiration_time = FromUs(state.expiry_us);
@@ -198,8 +217,13 @@ absl::StatusOr<std::vector<queue::Message>> DurableQueue::ReceiveOnce(
       BuryMessage(&batch, claim, found.body, cause);
       damaged.push_back(claim);
     } else {
-      if (storage_->keeps_leases()) PutState(&batch, claim.seq, claim.after);
       messages.push_back(ToMessage(claim.seq, claim.after, std::move(found.body)));
+      const absl::Status noted = NoteHolder(&batch, options.holder, &claim, &messages.back());
+      if (!noted.ok()) {
+        CheckInAll(claims.taken, noted);
+        return noted;
+      }
+      if (storage_->keeps_leases()) PutState(&batch, claim.seq, claim.after);
       messages.back().receipt = EncodeReceipt(storage_->salt(), {claim.seq, claim.after.lease});
       good.push_back(claim);
     }
@@ -238,8 +262,8 @@ absl::StatusOr<DurableQueue::Claims> DurableQueue::Lease(const queue::ReceiveOpt
     claim.after.visible_us = claims.now_us + absl::ToInt64Microseconds(options.visibility);
     ++claim.after.dequeue_count;
     const bool suspect = claim.before.has(kBegan) || claim.before.has(kSuspect);
-    claim.after.flags =
-        static_cast<uint8_t>((claim.before.flags & kDamaged) | kHeld | (suspect ? kSuspect : 0));
+    claim.after.flags = static_cast<uint8_t>((claim.before.flags & (kDamaged | kNoted)) | kHeld |
+                                             (suspect ? kSuspect : 0));
     claims.taken.push_back(claim);
   }
   return claims;
@@ -279,6 +303,7 @@ queue::Message DurableQueue::ToMessage(uint64_t seq, const MessageState& state,
   message.dequeue_count = static_cast<int>(state.dequeue_count);
   message.attempts = state.attempts;
   message.interrupted = state.has(kSuspect);
+  message.position = seq;
   return message;
 }
 

@@ -106,7 +106,9 @@ absl::StatusOr<std::vector<absl::Status>> DurableQueue::Delete(
   SharedEntry writing(&gate_);
   MUSTER_ASSIGN_OR_RETURN(const Claims claims, ClaimAll(PointersTo(receipts), Lapsed::kAccept));
   ::rocksdb::WriteBatch batch;
-  for (const Claim& claim : claims.taken) DeleteMessage(&batch, claim.seq);
+  for (const Claim& claim : claims.taken) {
+    DeleteMessage(&batch, claim.seq, claim.before.has(kNoted));
+  }
   Counters delta;
   delta.out = static_cast<int64_t>(claims.taken.size());
   const absl::Status written =
@@ -149,6 +151,41 @@ absl::StatusOr<std::vector<absl::Status>> DurableQueue::DeadLetter(
   std::vector<absl::Status> results(requests.size(), written);
   for (const Refusal& refusal : claims.refused) results[refusal.slot] = refusal.status;
   return results;
+}
+
+absl::Status DurableQueue::Reclaim() {
+  ExclusiveEntry alone(&gate_);
+  CatchUp();
+  std::vector<Claim> moved;
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+    ExpireLocked(storage_->NowUs());
+    moved = ClaimMovedLocked();
+  }
+  absl::Status written = absl::OkStatus();
+  ::rocksdb::WriteBatch batch;
+  for (const Claim& claim : moved) PutState(&batch, claim.seq, claim.after);
+  // As little durable as the leases that it ends.
+  if (batch.Count() > 0) written = storage_->Write(&batch, muster::rocksdb::Durability::kProcess);
+  CheckInAll(moved, written);
+  return written;
+}
+
+std::vector<DurableQueue::Claim> DurableQueue::ClaimMovedLocked() {
+  std::vector<Claim> moved;
+  for (const uint64_t seq : index_.Moved()) {
+    Claim claim;
+    claim.seq = seq;
+    claim.before = index_.CheckOut(seq);
+    claim.after = claim.before;
+    claim.after.lease = storage_->NextLease();
+    claim.after.visible_us = claim.before.insertion_us;
+    // The next lease makes a suspect of what had begun.
+    claim.after.flags = static_cast<uint8_t>(claim.before.flags & ~kHeld);
+    moved.push_back(claim);
+  }
+  return moved;
 }
 
 absl::StatusOr<DurableQueue::Claims> DurableQueue::ClaimAll(
@@ -202,8 +239,8 @@ absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimLocked(const queue::Recei
   // but there is no lease.
   if (lapsed == Lapsed::kRefuse && !state->has(kHeld)) {
     ++claims->stale;
-    return absl::FailedPreconditionError(
-        absl::StrCat(NameOf(parts->seq), ": nobody holds the lease of receipt '", receipt, "'"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        NameOf(parts->seq), ": no receiver holds the lease of receipt '", receipt, "'"));
   }
   Claim claim;
   claim.seq = parts->seq;
@@ -258,7 +295,8 @@ void DurableQueue::BuryMessage(::rocksdb::WriteBatch* batch, const Claim& claim,
   const std::string key = MessageKey(number_, claim.seq);
   batch->Put(storage_->family(kPoison), key, EncodePoison(poison, key));
   PutBody(batch, storage_->family(kBody), PoisonBodyKey(number_, claim.seq), body);
-  DeleteMessage(batch, claim.seq);
+  // Damage to the state hides whether there is a note.
+  DeleteMessage(batch, claim.seq, state.has(kNoted) || state.has(kDamaged));
 }
 
 void DurableQueue::BuryAll(const std::vector<Claim>& claims, const absl::Status& written) {
@@ -268,38 +306,6 @@ void DurableQueue::BuryAll(const std::vector<Claim>& claims, const absl::Status&
     index_.Erase(claim.seq);
     poison_.insert(claim.seq);
   }
-}
-
-absl::StatusOr<std::vector<queue::PoisonMessage>> DurableQueue::ListPoison(absl::string_view after,
-                                                                           int max_messages) {
-  MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
-  std::vector<uint64_t> seqs;
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
-    auto it = poison_.begin();
-    if (!after.empty()) {
-      const auto seq = SequenceOf(storage_->salt(), number_, after);
-      if (!seq.has_value()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "queue '", id_.ToString(), "' never had a message '", after, "' to list after"));
-      }
-      it = poison_.upper_bound(*seq);
-    }
-    for (; it != poison_.end() && seqs.size() < static_cast<size_t>(max_messages); ++it) {
-      seqs.push_back(*it);
-    }
-  }
-  std::vector<queue::PoisonMessage> page;
-  size_t bytes = 0;
-  for (const uint64_t seq : seqs) {
-    MUSTER_ASSIGN_OR_RETURN(auto message, ReadPoison(seq));
-    if (!message.has_value()) continue;
-    bytes += message->body.size();
-    page.push_back(*std::move(message));
-    if (bytes >= queue::kMaxPutBytes) break;
-  }
-  return page;
 }
 
 absl::StatusOr<std::optional<queue::PoisonMessage>> DurableQueue::ReadPoison(uint64_t seq) const {

@@ -99,6 +99,11 @@ bool MessageIndex::IsBehind(int64_t now_us) const {
   return IsDue(expiring_, now_us) || IsDue(hidden_, now_us);
 }
 
+int64_t MessageIndex::NextVisible() const {
+  if (!ready_.empty()) return ready_.begin()->first;
+  return hidden_.empty() ? kNeverUs : hidden_.begin()->first;
+}
+
 MessageIndex::Counts MessageIndex::CountsAt(int64_t now_us) {
   Promote(now_us);
   MUSTER_CHECK(counts_[kReady] + counts_[kHeldPlace] + counts_[kDelayedPlace] ==
@@ -111,6 +116,14 @@ MessageIndex::Counts MessageIndex::CountsAt(int64_t now_us) {
 int64_t MessageIndex::OldestInsertion(int64_t now_us) const {
   // Sequences ascend in the order of puts, so the first message is the oldest.
   return messages_.empty() ? now_us : messages_.begin()->second.insertion_us;
+}
+
+std::vector<uint64_t> MessageIndex::Moved() const {
+  std::vector<uint64_t> moved;
+  for (const auto& [seq, state] : messages_) {
+    if (state.visible_us != state.insertion_us) moved.push_back(seq);
+  }
+  return moved;
 }
 
 std::optional<uint64_t> MessageIndex::FirstSequence() const {

@@ -65,11 +65,16 @@ class MessageIndex {
   // One step: makes messages ready that have become visible.
   void Promote(int64_t now_us);
   bool IsBehind(int64_t now_us) const;
+  // When the next message becomes ready, in the past if one is; kNeverUs if none does by itself.
+  int64_t NextVisible() const;
 
   // The counts after the last step, if the index is behind.
   Counts CountsAt(int64_t now_us);
   // Insertion time of the oldest message; `now_us` when there is none.
   int64_t OldestInsertion(int64_t now_us) const;
+  // The messages that do not become visible with their insertion: they were leased or given back,
+  // or put with a delay. Looks at all messages; none is out.
+  std::vector<uint64_t> Moved() const;
   // The lowest sequence, also of a message that is out; nullopt when there is no message.
   std::optional<uint64_t> FirstSequence() const;
 

@@ -69,6 +69,12 @@ absl::Status QueueCatalog::ReadRecord(absl::string_view key, absl::string_view v
     return absl::OkStatus();
   }
   if (key.size() == 9 && key[0] == 'q') return ReadQueue(key, value);
+  // A message does without: it only forgets who held it, or where it came from.
+  if (key.size() == 17 && key[0] == 'n') {
+    if (DecodeNote(value, key).has_value()) return absl::OkStatus();
+    return RemoveDamaged(kMeta, key, value, absl::StrCat("note ", absl::BytesToHexString(key)),
+                         "it is damaged");
+  }
   return RemoveDamaged(kMeta, key, value, absl::StrCat("key ", absl::BytesToHexString(key)),
                        "no record has such a key");
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
 #include "muster/queue/rocksdb/codec.h"
@@ -147,6 +148,7 @@ queue::Traits EngineTraits() {
   traits.per_receive_visibility = true;
   traits.exact_stats = true;
   traits.keeps_ids = true;
+  traits.moves = true;
   traits.max_receive = queue::kMaxReceive;
   return traits;
 }
@@ -167,17 +169,70 @@ absl::StatusOr<std::unique_ptr<RocksDbQueueStore>> RocksDbQueueStore::Open(const
   muster::rocksdb::DatabaseOptions database;
   database.read_only = options.read_only;
   database.env = options.env;
+  database.on_failure = options.on_failure;
+  database.metrics = options.metrics;
   MUSTER_ASSIGN_OR_RETURN(auto storage,
                           Storage::Open(dir, database, options.clock,
                                         /*keeps_leases=*/!options.holders_in_process));
   MUSTER_ASSIGN_OR_RETURN(LoadedQueues queues,
                           LoadQueues(storage.get(), options.holders_in_process));
   std::unique_ptr<RocksDbQueueStore> store(new RocksDbQueueStore(std::move(storage)));
-  base::MutexLock lock(&store->mu_);
-  for (auto& [number, queue] : queues) {
-    store->queues_[{queue->id().account, queue->id().name}] = std::move(queue);
+  {
+    base::MutexLock lock(&store->mu_);
+    for (auto& [number, queue] : queues) {
+      store->queues_[{queue->id().account, queue->id().name}] = std::move(queue);
+    }
   }
+  store->BeginToCollect(options);
   return store;
+}
+
+void RocksDbQueueStore::BeginToCollect(const Options& options) {
+  {
+    base::MutexLock lock(&collect_mu_);
+    const Gone count = CountGone();
+    care_ = CompactionCare(count.gone, count.stored);
+  }
+  if (options.read_only || options.collect_interval <= absl::ZeroDuration()) return;
+  collector_ = std::make_unique<Collector>(
+      options.clock, options.collect_interval, [this](std::atomic<bool>* cancelled) {
+        const absl::Status collected = CollectExpired(cancelled);
+        if (absl::IsCancelled(collected)) return;
+        base::LogUnlessOk(base::kWarning, "the space of expired messages is not given back yet",
+                          collected);
+      });
+}
+
+std::vector<RocksDbQueueStore::QueuePtr> RocksDbQueueStore::Queues() {
+  base::MutexLock lock(&mu_);
+  std::vector<QueuePtr> queues;
+  for (const auto& [name, queue] : queues_) queues.push_back(queue);
+  return queues;
+}
+
+RocksDbQueueStore::Gone RocksDbQueueStore::CountGone() {
+  Gone count;
+  for (const QueuePtr& queue : Queues()) {
+    const absl::StatusOr<queue::QueueStats> stats = queue->Stats();
+    if (!stats.ok()) continue;  // it was deleted meanwhile
+    count.stored += stats->stored() + stats->poison;
+    count.gone += stats->total_in - stats->stored() - stats->poison;
+  }
+  return count;
+}
+
+absl::Status RocksDbQueueStore::CollectExpired(std::atomic<bool>* cancelled) {
+  MUSTER_RETURN_IF_ERROR(storage_->CheckWritable());
+  base::MutexLock lock(&collect_mu_);
+  for (const QueuePtr& queue : Queues()) {
+    if (*cancelled) return absl::CancelledError("the store closes");
+    queue->Collect(*cancelled);
+  }
+  const Gone count = CountGone();
+  if (!care_.IsDue(count.gone, count.stored)) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(storage_->Compact(cancelled));
+  care_.Done(count.gone, count.stored);
+  return absl::OkStatus();
 }
 
 RocksDbQueueStore::RocksDbQueueStore(std::unique_ptr<Storage> storage)
@@ -339,12 +394,61 @@ absl::StatusOr<int64_t> RocksDbQueueStore::Redrive(const queue::QueueId& id,
                                                    absl::Span<const std::string> message_ids,
                                                    int64_t max_messages) {
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
-  return queue->Redrive(message_ids, max_messages);
+  MUSTER_ASSIGN_OR_RETURN(const int64_t redriven, queue->Redrive(message_ids, max_messages));
+  if (redriven >= max_messages && message_ids.empty()) return redriven;
+  const auto moved = MoveBack(queue.get(), message_ids, max_messages - redriven);
+  if (!moved.ok() && redriven == 0) return moved.status();
+  return redriven + moved.value_or(0);
+}
+
+absl::StatusOr<int64_t> RocksDbQueueStore::MoveBack(DurableQueue* queue,
+                                                    absl::Span<const std::string> message_ids,
+                                                    int64_t max_messages) {
+  MUSTER_ASSIGN_OR_RETURN(const auto by_origin, queue->ChooseMoved(message_ids, max_messages));
+  int64_t moved = 0;
+  absl::Status failed;
+  for (const auto& [origin, requests] : by_origin) {
+    const absl::StatusOr<QueuePtr> target = Find({origin.first, origin.second});
+    if (!target.ok()) {
+      failed = absl::FailedPreconditionError(
+          absl::StrCat(target.status().message(), ", where the messages came from"));
+      continue;
+    }
+    const auto results = queue->MoveTo(target->get(), requests);
+    if (!results.ok()) failed = results.status();
+    if (results.ok()) moved += std::count(results->begin(), results->end(), absl::OkStatus());
+  }
+  if (moved == 0 && !failed.ok()) return failed;
+  return moved;
 }
 
 absl::StatusOr<int64_t> RocksDbQueueStore::PurgePoison(const queue::QueueId& id) {
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
   return queue->PurgePoison();
+}
+
+absl::StatusOr<std::vector<absl::Status>> RocksDbQueueStore::Move(
+    const queue::QueueId& from, const queue::QueueId& to,
+    absl::Span<const queue::MoveRequest> requests) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateMove(requests));
+  if (from == to) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a message of queue '", from.ToString(), "' cannot be moved to its own"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr source, FindWritable(from));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr target, Find(to));
+  return source->MoveTo(target.get(), requests);
+}
+
+absl::StatusOr<absl::Duration> RocksDbQueueStore::TimeToVisible(const queue::QueueId& id) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->TimeToVisible();
+}
+
+absl::StatusOr<bool> RocksDbQueueStore::Holds(const queue::QueueId& id,
+                                              absl::string_view message_id) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->Holds(message_id);
 }
 
 absl::StatusOr<queue::QueueStats> RocksDbQueueStore::Stats(const queue::QueueId& id) {
@@ -355,6 +459,12 @@ absl::StatusOr<queue::QueueStats> RocksDbQueueStore::Stats(const queue::QueueId&
 absl::StatusOr<queue::QueueExtent> RocksDbQueueStore::Extent(const queue::QueueId& id) {
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
   return queue->Extent();
+}
+
+absl::StatusOr<uint64_t> RocksDbQueueStore::Reclaim(const queue::QueueId& id) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  MUSTER_RETURN_IF_ERROR(queue->Reclaim());
+  return 0;
 }
 
 }  // namespace muster::queue::rocksdb

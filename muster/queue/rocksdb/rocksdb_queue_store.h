@@ -8,6 +8,9 @@
 // most for RocksDB's buffers and caches. A restart reads one small record per message.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,9 +18,12 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/queue/queue_store.h"
+#include "muster/queue/rocksdb/collector.h"
+#include "muster/telemetry/registry.h"
 
 namespace rocksdb {
 class Env;
@@ -39,7 +45,11 @@ struct Options {
   // once, behind the messages that were already waiting. Leave it off when holders are elsewhere
   // and may come back with their receipts.
   bool holders_in_process = false;
+  // How often expired messages are deleted of queues that lie idle (Collector); 0: never.
+  absl::Duration collect_interval = absl::ZeroDuration();
   ::rocksdb::Env* env = nullptr;  // not owned, outlives the store; nullptr = the machine's files
+  std::function<void(const absl::Status&)> on_failure = nullptr;  // as DatabaseOptions
+  telemetry::Registry* metrics = nullptr;                         // as DatabaseOptions
 };
 
 // Thread-safe.
@@ -86,15 +96,40 @@ class RocksDbQueueStore final : public queue::QueueStore {
                                   absl::Span<const std::string> message_ids,
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) override;
+  absl::StatusOr<std::vector<absl::Status>> Move(
+      const queue::QueueId& from, const queue::QueueId& to,
+      absl::Span<const queue::MoveRequest> requests) override;
+  absl::StatusOr<absl::Duration> TimeToVisible(const queue::QueueId& id) override;
+  absl::StatusOr<bool> Holds(const queue::QueueId& id, absl::string_view message_id) override;
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& id) override;
   absl::StatusOr<queue::QueueExtent> Extent(const queue::QueueId& id) override;
+  absl::StatusOr<uint64_t> Reclaim(const queue::QueueId& id) override;
+
+  // Deletes the expired messages of all queues from disk, and has RocksDB merge its files if enough
+  // is gone (CompactionCare). Cancelled once `cancelled` is set, before the end. Waits for another
+  // such call. What the collector does each interval.
+  absl::Status CollectExpired(std::atomic<bool>* cancelled) ABSL_LOCKS_EXCLUDED(collect_mu_, mu_);
 
  private:
+  // Gives messages that were moved to `queue` back to where they came from; as Redrive.
+  absl::StatusOr<int64_t> MoveBack(DurableQueue* queue, absl::Span<const std::string> message_ids,
+                                   int64_t max_messages);
+
   using Name = std::pair<std::string, std::string>;  // account, name
   // Shared, so that a running call can finish while another call deletes the queue.
   using QueuePtr = std::shared_ptr<DurableQueue>;
 
+  // Messages that were put, of all queues.
+  struct Gone {
+    int64_t gone = 0;
+    int64_t stored = 0;
+  };
+
   explicit RocksDbQueueStore(std::unique_ptr<Storage> storage);
+
+  void BeginToCollect(const Options& options) ABSL_LOCKS_EXCLUDED(collect_mu_, mu_);
+  std::vector<QueuePtr> Queues() ABSL_LOCKS_EXCLUDED(mu_);
+  Gone CountGone() ABSL_LOCKS_EXCLUDED(mu_);
 
   absl::StatusOr<QueuePtr> Find(const queue::QueueId& id) ABSL_LOCKS_EXCLUDED(mu_);
   // Find, for a verb that changes something.
@@ -107,6 +142,10 @@ class RocksDbQueueStore final : public queue::QueueStore {
   base::Mutex admin_mu_ ABSL_ACQUIRED_BEFORE(mu_);
   base::Mutex mu_;
   absl::btree_map<Name, QueuePtr> queues_ ABSL_GUARDED_BY(mu_);
+
+  base::Mutex collect_mu_ ABSL_ACQUIRED_BEFORE(mu_);  // held while a call collects
+  CompactionCare care_ ABSL_GUARDED_BY(collect_mu_){0, 0};
+  std::unique_ptr<Collector> collector_;  // last: it uses all of the above; null: none is wanted
 };
 
 }  // namespace muster::queue::rocksdb

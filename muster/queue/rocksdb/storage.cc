@@ -143,6 +143,27 @@ std::vector<ReadResult> Storage::ReadAll(FamilyIndex family_index,
   return results;
 }
 
+absl::Status Storage::Compact(std::atomic<bool>* cancelled) {
+  ::rocksdb::CompactRangeOptions options;
+  options.exclusive_manual_compaction = false;  // RocksDB's own go on beside it
+  options.canceled = cancelled;
+  // A log goes once no family has anything in it that is not in a file.
+  std::vector<::rocksdb::ColumnFamilyHandle*> all;
+  for (const FamilyIndex index : {kMeta, kState, kBody, kPoison, kDedup}) {
+    all.push_back(family(index));
+  }
+  MUSTER_RETURN_IF_ERROR(
+      muster::rocksdb::ToStatus(db()->Flush(::rocksdb::FlushOptions(), all), "flush the queues"));
+  for (const FamilyIndex index : {kState, kBody, kPoison}) {
+    if (*cancelled) return absl::CancelledError("the store closes");
+    const ::rocksdb::Status compacted =
+        db()->CompactRange(options, family(index), nullptr, nullptr);
+    if (*cancelled) return absl::CancelledError("the store closes");
+    MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(compacted, "merge the files of the queues"));
+  }
+  return absl::OkStatus();
+}
+
 int64_t Storage::NowUs() const {
   return anchor_us_ + absl::ToInt64Microseconds(clock_->Monotonic());
 }

@@ -52,6 +52,10 @@ class Storage {
   // Returns Unavailable when Write would refuse every batch. For verbs that have nothing to write.
   absl::Status CheckWorks() const;
 
+  // Has RocksDB merge the files of messages and bodies: then what was deleted takes no space.
+  // Cancelled: `cancelled` was set.
+  absl::Status Compact(std::atomic<bool>* cancelled);
+
   ReadResult Read(FamilyIndex family, const std::string& key) const;
   std::vector<ReadResult> ReadAll(FamilyIndex family, const std::vector<std::string>& keys) const;
 

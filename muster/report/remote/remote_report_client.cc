@@ -141,6 +141,54 @@ absl::Status RemoteReportClient::CancelBatch(uint64_t batch,
   return Call(&Stub::RecordCancellation, request).status();
 }
 
+absl::StatusOr<report::RetryClaims> RemoteReportClient::ClaimRejections(
+    uint64_t batch, const std::vector<int64_t>& lines, int64_t max) {
+  v1::ClaimRejectionsRequest request;
+  request.set_batch(batch);
+  request.mutable_lines()->Add(lines.begin(), lines.end());
+  request.set_max(static_cast<int32_t>(max));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ClaimRejections, request));
+  report::RetryClaims claimed;
+  claimed.more = response.more();
+  for (const v1::RetryClaim& claim : response.claims()) {
+    claimed.claims.push_back(report::FromProto(claim));
+  }
+  return claimed;
+}
+
+absl::StatusOr<std::vector<report::RejectionPosition>> RemoteReportClient::ClaimedRejections(
+    uint64_t batch, int64_t retry, const report::RejectionPosition& after, size_t max) {
+  v1::ListClaimedRejectionsRequest request;
+  request.set_batch(batch);
+  request.set_retry(retry);
+  request.mutable_after()->set_item(after.item);
+  request.mutable_after()->set_line(after.line);
+  request.set_max(MaxField(max));
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ListClaimedRejections, request));
+  std::vector<report::RejectionPosition> positions;
+  for (const v1::RejectionPosition& position : response.rejections()) {
+    positions.push_back({position.item(), position.line()});
+  }
+  return positions;
+}
+
+absl::StatusOr<int64_t> RemoteReportClient::RecordRetry(
+    uint64_t batch, int64_t retry, absl::Span<const report::RetriedTransaction> transactions,
+    uint64_t retried_in) {
+  v1::RecordRetryRequest request;
+  request.set_batch(batch);
+  request.set_retry(retry);
+  for (const report::RetriedTransaction& one : transactions) {
+    v1::RetriedTransaction* const added = request.add_transactions();
+    added->set_item(one.item);
+    added->set_line(one.line);
+    added->set_retried_line(one.retried_line);
+  }
+  request.set_retried_in(retried_in);
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::RecordRetry, request));
+  return response.transactions();
+}
+
 absl::StatusOr<bool> RemoteReportClient::ForgetBatch(uint64_t batch) {
   v1::ForgetBatchRequest request;
   request.set_batch(batch);

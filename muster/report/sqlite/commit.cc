@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/status.h"
+#include "muster/report/sqlite/output_rows.h"
 
 namespace muster::report::sqlite {
 namespace {
@@ -96,6 +97,8 @@ absl::Status CommitRun::LoadBatches() {
     MUSTER_ASSIGN_OR_RETURN(batch.tables, LoadGroupTables(connection_, batch.progress.job,
                                                           batch.progress.job_revision));
     for (const GroupTable& table : batch.tables) batch.shapes.push_back(table.shape);
+    MUSTER_ASSIGN_OR_RETURN(batch.outputs, LoadOutputColumns(connection_, batch.progress.job,
+                                                             batch.progress.job_revision));
   }
   return absl::OkStatus();
 }
@@ -148,11 +151,11 @@ absl::Status CommitRun::Count(absl::Span<const CountedItem> items, size_t first)
 
 absl::StatusOr<ItemVerdict> CommitRun::CountItem(const CountedItem& item, Mergers* mergers) {
   Batch& batch = batches_.at(item.batch);
-  const absl::Status fits = report::CheckItem(item, batch.shapes);
+  const absl::Status fits = report::CheckItem(item, batch.shapes, batch.outputs);
   if (!fits.ok()) {
     const CountedItem dead = report::DeadLettered(item, fits.message());
     // Else it would be given up again and again.
-    MUSTER_CHECK(report::CheckItem(dead, batch.shapes).ok(), "item ", ItemName(item),
+    MUSTER_CHECK(report::CheckItem(dead, batch.shapes, batch.outputs).ok(), "item ", ItemName(item),
                  ", transactions ", item.transactions);
     MUSTER_ASSIGN_OR_RETURN(ItemVerdict verdict, CountItem(dead, mergers));
     if (verdict.verdict != Verdict::kDeadLettered) return verdict;
@@ -201,6 +204,7 @@ absl::Status CommitRun::Merge(const CountedItem& item, Batch* batch, Mergers* me
         mergers->try_emplace({item.batch, group}, &batch->shapes[group]).first->second;
     MUSTER_RETURN_IF_ERROR(merger.Add(partial.rows));
   }
+  MUSTER_RETURN_IF_ERROR(InsertOutputs(connection_, item));
   return items_->InsertRejections(item);
 }
 

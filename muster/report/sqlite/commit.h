@@ -38,6 +38,7 @@ class CommitRun {
     report::Progress progress;
     std::vector<GroupTable> tables;
     std::vector<report::GroupShape> shapes;  // of the tables
+    std::vector<base::OutputColumn> outputs;
   };
   using Batches = std::map<uint64_t, Batch>;
   // The rows to add, by batch and position of the group.

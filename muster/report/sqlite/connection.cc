@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
@@ -171,7 +172,33 @@ std::string QuoteIdentifier(absl::string_view name) {
   return absl::StrCat("\"", absl::StrReplaceAll(name, {{"\"", "\"\""}}), "\"");
 }
 
-void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+Statements::~Statements() { Clear(); }
+
+void Statements::Clear() {
+  for (const auto& [sql, statement] : unused_) sqlite3_finalize(statement);
+  unused_.clear();
+}
+
+sqlite3_stmt* Statements::Take(absl::string_view sql) {
+  const auto found = unused_.find(sql);
+  if (found == unused_.end()) return nullptr;
+  sqlite3_stmt* const statement = found->second;
+  unused_.erase(found);
+  return statement;
+}
+
+void Statements::Keep(sqlite3_stmt* statement) {
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);  // texts that are not copied may be gone
+  // Some of them answer what was so when they were prepared.
+  const absl::string_view sql = sqlite3_sql(statement);
+  if (absl::StartsWith(sql, "PRAGMA")) {
+    sqlite3_finalize(statement);
+    return;
+  }
+  if (unused_.size() >= kMaxStatements) Clear();
+  if (!unused_.try_emplace(sql, statement).second) sqlite3_finalize(statement);
+}
 
 void Statement::Note(int code) {
   if (bind_error_ == SQLITE_OK) bind_error_ = code;
@@ -274,11 +301,14 @@ absl::Status Connection::Execute(absl::string_view sql) {
 }
 
 absl::StatusOr<Statement> Connection::Prepare(absl::string_view sql) {
+  if (sqlite3_stmt* const again = statements_.Take(sql); again != nullptr) {
+    return Statement(again, &statements_);
+  }
   sqlite3_stmt* raw = nullptr;
   const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
   if (code != SQLITE_OK) return FailureOf(database_.get(), code);
-  return Statement(raw);
+  return Statement(raw, &statements_);
 }
 
 int64_t Connection::Changes() const { return sqlite3_changes64(database_.get()); }
@@ -317,20 +347,28 @@ namespace {
 // the locks that SQLite holds on it.
 std::string LockFileOf(const std::string& database) { return absl::StrCat(database, "-lock"); }
 
-absl::Status TakeLock(const os::FileDescriptor& lock, const std::string& database) {
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+absl::Status TakeLock(const os::FileDescriptor& lock, int kind, const std::string& database) {
+  if (flock(lock.get(), kind | LOCK_NB) == 0) return absl::OkStatus();
   return base::Busy(absl::StrCat(
       "report ", database, " is being written by another process: open it read-only, or wait"));
+}
+
+absl::StatusOr<os::FileDescriptor> OpenLocked(const std::string& database, int kind) {
+  const std::string path = LockFileOf(database);
+  os::FileDescriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (lock.get() < 0) return absl::ErrnoToStatus(errno, path);
+  MUSTER_RETURN_IF_ERROR(TakeLock(lock, kind, database));
+  return lock;
 }
 
 }  // namespace
 
 absl::StatusOr<os::FileDescriptor> LockForWriting(const std::string& database) {
-  const std::string path = LockFileOf(database);
-  os::FileDescriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (lock.get() < 0) return absl::ErrnoToStatus(errno, path);
-  MUSTER_RETURN_IF_ERROR(TakeLock(lock, database));
-  return lock;
+  return OpenLocked(database, LOCK_EX);
+}
+
+absl::StatusOr<os::FileDescriptor> LockForOwner(const std::string& database) {
+  return OpenLocked(database, LOCK_SH);
 }
 
 absl::Status CheckNobodyWrites(const std::string& database) {
@@ -338,7 +376,7 @@ absl::Status CheckNobodyWrites(const std::string& database) {
   const os::FileDescriptor lock(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (lock.get() < 0 && errno == ENOENT) return absl::OkStatus();
   if (lock.get() < 0) return absl::ErrnoToStatus(errno, path);
-  return TakeLock(lock, database);
+  return TakeLock(lock, LOCK_EX, database);
 }
 
 }  // namespace muster::report::sqlite

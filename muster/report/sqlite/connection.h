@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -20,6 +21,35 @@ namespace muster::report::sqlite {
 // A BLOB among bound values; text otherwise.
 struct Blob {
   absl::string_view bytes;
+};
+
+inline constexpr size_t kMaxStatements = 64;
+
+// The prepared statements of a connection that are not in use, by their text: to parse a statement
+// costs more than to run most of them. Holds kMaxStatements, and begins anew beyond. Not
+// thread-safe.
+class Statements {
+ public:
+  Statements() = default;
+  ~Statements();
+  Statements(const Statements&) = delete;
+  Statements& operator=(const Statements&) = delete;
+
+  // Null: there is none of this text.
+  sqlite3_stmt* Take(absl::string_view sql);
+  // Takes ownership.
+  void Keep(sqlite3_stmt* statement);
+
+ private:
+  void Clear();
+
+  absl::flat_hash_map<std::string, sqlite3_stmt*> unused_;  // owned
+};
+
+struct GiveBack {
+  void operator()(sqlite3_stmt* statement) const { to->Keep(statement); }
+
+  Statements* to = nullptr;  // not owned; null: of no statement
 };
 
 // A prepared statement. Bound text is not copied: it must live until the step that uses it. Not
@@ -69,16 +99,13 @@ class Statement {
 
  private:
   friend class Connection;
-  struct Finalize {
-    void operator()(sqlite3_stmt* statement) const;
-  };
-  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+  Statement(sqlite3_stmt* statement, Statements* from) : statement_(statement, GiveBack{from}) {}
   void Note(int code);
   // Stops the process unless the statement has so many parameters: SQLite takes one without a value
   // for NULL.
   void CheckParameters(int values) const;
 
-  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  std::unique_ptr<sqlite3_stmt, GiveBack> statement_;
   int bind_error_ = 0;  // the first one since Reset
 };
 
@@ -115,6 +142,7 @@ class Connection {
   explicit Connection(sqlite3* database) : database_(database) {}
 
   std::unique_ptr<sqlite3, Close> database_;
+  Statements statements_;  // gone before the database
 };
 
 // A transaction that is rolled back unless it was committed.
@@ -136,6 +164,9 @@ class Transaction {
 // Locks "<database>-lock" until the descriptor is closed or the process dies: one writer per
 // report. base::Busy: another writer, in this process or another, has it.
 absl::StatusOr<os::FileDescriptor> LockForWriting(const std::string& database);
+// The same, shared with others that call this: of the owners of a report, only the last one writes
+// (identity.h). So a suspended owner does not keep the next one out.
+absl::StatusOr<os::FileDescriptor> LockForOwner(const std::string& database);
 // base::Busy while somebody has that lock. Makes no file.
 absl::Status CheckNobodyWrites(const std::string& database);
 

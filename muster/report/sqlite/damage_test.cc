@@ -285,7 +285,8 @@ void MakeOld(const std::string& from, const std::string& path) {
   Shell shell(path);
   ASSERT_THAT(shell.Do("PRAGMA journal_mode = WAL"), ElementsAre("wal"));
   ASSERT_THAT(shell.Do("ATTACH '" + from + "' AS new"), IsEmpty());
-  for (const std::string& sql : shell.Do("SELECT sql FROM new.sqlite_master ORDER BY type")) {
+  for (const std::string& sql :
+       shell.Do("SELECT sql FROM new.sqlite_master ORDER BY type = 'index'")) {
     ASSERT_THAT(shell.Do(sql), IsEmpty());
   }
   for (const std::string& table : shell.Do("SELECT name FROM sqlite_master WHERE type = 'table'")) {

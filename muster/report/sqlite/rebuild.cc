@@ -12,6 +12,7 @@
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
 #include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/identity.h"
 #include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {
@@ -21,7 +22,10 @@ namespace {
 constexpr const char* kCatalog[] = {"muster_table", "muster_column", "muster_job_table"};
 // Those with rows of batches, beside the groups' own.
 constexpr const char* kOfBatches[] = {"muster_batch",   "muster_item",      "muster_rejection",
-                                      "muster_receipt", "muster_cancelled", "muster_owner"};
+                                      "muster_receipt", "muster_cancelled", "muster_owner",
+                                      "muster_output",  "muster_retry",     "muster_retried_line"};
+// One of the catalog that an older muster did not make.
+constexpr char kOutputColumns[] = "muster_output_column";
 
 absl::Status RemoveFile(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
@@ -113,6 +117,8 @@ absl::Status CopyAll(Connection* connection, const std::string& from,
   MUSTER_ASSIGN_OR_RETURN(const auto groups, GroupTablesOf(connection, "damaged"));
   for (const auto& [name, sql] : groups) MUSTER_RETURN_IF_ERROR(connection->Execute(sql));
   for (const char* table : kCatalog) MUSTER_RETURN_IF_ERROR(Copy(connection, table, ""));
+  MUSTER_ASSIGN_OR_RETURN(const bool has_outputs, HasTable(connection, "damaged", kOutputColumns));
+  if (has_outputs) MUSTER_RETURN_IF_ERROR(Copy(connection, kOutputColumns, ""));
   if (has_epochs) MUSTER_RETURN_IF_ERROR(Copy(connection, "muster_partition", ""));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchTable> tables,
                           BatchTablesOf(connection, "damaged"));
@@ -129,6 +135,8 @@ absl::Status Make(const std::string& path, const std::string& from,
   MUSTER_ASSIGN_OR_RETURN(const auto connection, Connection::Open(path, OpenMode::kCreate));
   MUSTER_RETURN_IF_ERROR(connection->Execute("PRAGMA journal_mode = WAL"));
   MUSTER_RETURN_IF_ERROR(EnsureSchema(connection.get()));
+  MUSTER_RETURN_IF_ERROR(EnsureIdentity(connection.get()));
+  MUSTER_RETURN_IF_ERROR(CopyIdentity(connection.get(), from));
   // Where no batch is sound, not even the list of the tables may be.
   if (!batches.empty()) MUSTER_RETURN_IF_ERROR(CopyAll(connection.get(), from, batches));
   return connection->Execute("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -140,6 +148,10 @@ absl::Status CheckCatalog(Connection* connection) {
   MUSTER_RETURN_IF_ERROR(GroupTablesOf(connection, "main").status());
   for (const char* table : kCatalog) {
     MUSTER_RETURN_IF_ERROR(connection->Execute(absl::StrCat("SELECT * FROM ", table)));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const bool has_outputs, HasTable(connection, "main", kOutputColumns));
+  if (has_outputs) {
+    MUSTER_RETURN_IF_ERROR(connection->Execute(absl::StrCat("SELECT * FROM ", kOutputColumns)));
   }
   return absl::OkStatus();
 }

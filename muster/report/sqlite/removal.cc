@@ -1,11 +1,13 @@
 #include "muster/report/sqlite/removal.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/status.h"
+#include "muster/report/sqlite/retries.h"
 #include "muster/report/sqlite/rows.h"
 #include "muster/report/sqlite/schema.h"
 
@@ -16,6 +18,7 @@ namespace {
 struct KeyedTable {
   std::string name;
   std::vector<std::string> key;
+  int64_t weight = 1;  // as how many rows one of its rows counts: by its size
 };
 
 // Of the rows of a batch, in the order in which they go. While its own row is there, a further call
@@ -24,6 +27,8 @@ std::vector<KeyedTable> TablesWithRows(const std::vector<GroupTable>& groups) {
   std::vector<KeyedTable> tables;
   for (const GroupTable& group : groups)
     tables.push_back({group.name, IdentityColumns(group.shape)});
+  // A row has up to kOutputPieceBytes.
+  tables.push_back({"muster_output", {"batch", "item", "piece"}, 100});
   tables.push_back({"muster_rejection", {"batch", "item", "ordinal"}});
   tables.push_back({"muster_item", {"batch", "item"}});
   tables.push_back({"muster_receipt", {"batch", "revision"}});
@@ -52,6 +57,9 @@ absl::Status DeleteRowOf(Connection* connection, absl::string_view table, uint64
 }  // namespace
 
 absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t max_rows) {
+  // Also of a batch that was not registered: a retry may name it all the same.
+  MUSTER_ASSIGN_OR_RETURN(const bool retries_gone, ForgetRetries(connection, batch, max_rows));
+  if (!retries_gone) return false;
   const absl::StatusOr<report::Progress> progress = LoadProgress(connection, batch);
   if (absl::IsNotFound(progress.status())) {
     for (const char* table : {"muster_cancelled", "muster_owner"}) {
@@ -65,8 +73,8 @@ absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t
   int64_t left = max_rows;
   for (const KeyedTable& table : TablesWithRows(groups)) {
     MUSTER_ASSIGN_OR_RETURN(Statement statement, connection->Prepare(DeleteRowsSql(table)));
-    MUSTER_RETURN_IF_ERROR(statement.Run(batch, left));
-    left -= connection->Changes();
+    MUSTER_RETURN_IF_ERROR(statement.Run(batch, std::max<int64_t>(1, left / table.weight)));
+    left -= connection->Changes() * table.weight;
     if (left <= 0) return false;
   }
   for (const char* table : {"muster_cancelled", "muster_owner", "muster_batch"}) {

@@ -8,6 +8,7 @@
 #include "muster/base/check.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
+#include "muster/report/sqlite/retries.h"
 #include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {
@@ -119,6 +120,7 @@ absl::StatusOr<report::Progress> LoadStanding(Connection* connection, uint64_t b
   MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection, batch));
   MUSTER_ASSIGN_OR_RETURN(progress.cancelled, LoadCancellation(connection, batch));
   MUSTER_ASSIGN_OR_RETURN(progress.owner, LoadOwner(connection, batch));
+  MUSTER_RETURN_IF_ERROR(LoadRetries(connection, &progress));
   return progress;
 }
 

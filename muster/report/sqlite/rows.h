@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connec
 // nullopt: the batch is not cancelled.
 absl::StatusOr<std::optional<report::Cancellation>> LoadCancellation(Connection* connection,
                                                                      uint64_t batch);
-// LoadProgress with the batch's cancellation and owner.
+// LoadProgress with the batch's cancellation, owner and retries.
 absl::StatusOr<report::Progress> LoadStanding(Connection* connection, uint64_t batch);
 
 // In the caller's transaction. FailedPrecondition: the batch has a receipt. AlreadyExists: it is

@@ -59,7 +59,29 @@ constexpr AddedTable kAddedTables[] = {
     {"muster_cancelled",
      "CREATE TABLE muster_cancelled (batch INTEGER PRIMARY KEY, cancelled INTEGER NOT NULL, "
      "reason TEXT NOT NULL)"},
+    {"muster_identity",
+     "CREATE TABLE muster_identity (one INTEGER PRIMARY KEY CHECK (one = 1), report TEXT NOT NULL, "
+     "epoch INTEGER NOT NULL, owner TEXT NOT NULL)"},
+    {"muster_output_column",
+     "CREATE TABLE muster_output_column (job TEXT NOT NULL, job_revision TEXT NOT NULL, "
+     "position INTEGER NOT NULL, name TEXT NOT NULL, "
+     "type TEXT NOT NULL CHECK (type IN ('text', 'int', 'decimal')), scale INTEGER NOT NULL, "
+     "PRIMARY KEY (job, job_revision, position)) WITHOUT ROWID"},
+    {"muster_output",
+     "CREATE TABLE muster_output (batch INTEGER NOT NULL, item INTEGER NOT NULL, "
+     "piece INTEGER NOT NULL, records INTEGER NOT NULL, content BLOB NOT NULL, "
+     "PRIMARY KEY (batch, item, piece)) WITHOUT ROWID"},
     {"muster_owner", "CREATE TABLE muster_owner (batch INTEGER PRIMARY KEY, owner TEXT NOT NULL)"},
+    {"muster_retry",
+     "CREATE TABLE muster_retry (retry INTEGER PRIMARY KEY, batch INTEGER NOT NULL, "
+     "retried_in INTEGER NOT NULL, through INTEGER NOT NULL, claimed INTEGER NOT NULL);"
+     "CREATE INDEX muster_retry_of ON muster_retry (batch, retried_in);"
+     "CREATE INDEX muster_retry_in ON muster_retry (retried_in)"},
+    {"muster_retried_line",
+     "CREATE TABLE muster_retried_line (batch INTEGER NOT NULL, item INTEGER NOT NULL, "
+     "line INTEGER NOT NULL, retry INTEGER NOT NULL, retried_line INTEGER NOT NULL, "
+     "PRIMARY KEY (batch, item, line)) WITHOUT ROWID;"
+     "CREATE INDEX muster_retried_line_of ON muster_retried_line (retry, retried_line)"},
 };
 
 constexpr absl::string_view kViews = R"sql(
@@ -100,7 +122,12 @@ absl::Status CreateSchema(Connection* connection) {
 absl::Status EnsureAddedTables(Connection* connection) {
   for (const AddedTable& table : kAddedTables) {
     MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", table.name));
-    if (!is_there) MUSTER_RETURN_IF_ERROR(connection->Execute(table.sql));
+    if (is_there) continue;
+    // With its indexes, or not at all.
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction,
+                            Transaction::Begin(connection, "BEGIN IMMEDIATE"));
+    MUSTER_RETURN_IF_ERROR(connection->Execute(table.sql));
+    MUSTER_RETURN_IF_ERROR(transaction.Commit());
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,11 @@
 //   muster_receipt    issued receipts, in their canonical text
 //   muster_cancelled  batches that are cancelled, and so never get a receipt
 //   muster_owner      the initiator that registered a batch
+//   muster_output_column  the columns of a job's output records, by revision
+//   muster_output     output records, some of an item in each row (output_rows.h)
+//   muster_retry      claims of rejections for a retry, and the batch that retries them
+//   muster_retried_line  the rejections of a claim, and where they stand in that batch
+//   muster_identity   the report's id, and the epoch and instance that may write to it
 //   muster_partition  the epoch that may commit for a partition of the output queue
 //
 // Views for people, with times and fingerprints as text: muster_batches, muster_items,

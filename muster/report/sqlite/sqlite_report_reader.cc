@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/mutex.h"
+#include "muster/base/output_record.h"
 #include "muster/base/status.h"
 #include "muster/report/counted_item.h"
+#include "muster/report/sqlite/output_rows.h"
+#include "muster/report/sqlite/retries.h"
 #include "muster/report/sqlite/rows.h"
 #include "muster/report/sqlite/schema.h"
 
@@ -45,14 +49,34 @@ report::RejectionRow RejectionRowOf(const Statement& row) {
   rejection.item = static_cast<uint64_t>(row.Int(0));
   rejection.line = row.Int(1);
   rejection.reason = std::string(row.Text(2));
+  rejection.retried_in = static_cast<uint64_t>(row.Int(3));
+  rejection.retry_of_line = row.Int(4);
   return rejection;
 }
+
+// The columns that RejectionRowOf reads, of a batch that neither is a retry nor is retried.
+constexpr char kRejections[] = "SELECT item, line, reason, 0, 0 FROM muster_rejection r";
+// And of any.
+constexpr char kRetriedRejections[] =
+    "SELECT item, line, reason, coalesce((SELECT t.retried_in FROM muster_retried_line l JOIN "
+    "muster_retry t ON t.retry = l.retry WHERE l.batch = r.batch AND l.item = r.item AND l.line = "
+    "r.line), 0), coalesce((SELECT l.line FROM muster_retry t JOIN muster_retried_line l ON "
+    "l.retry "
+    "= t.retry AND l.retried_line = r.line WHERE t.retried_in = r.batch), 0) FROM muster_rejection "
+    "r";
+
+using TakeBack = std::function<void(std::unique_ptr<Connection>)>;
 
 class SqliteReportReader final : public report::ReportReader {
  public:
   explicit SqliteReportReader(Connection* connection) : connection_(connection) {}
-  explicit SqliteReportReader(std::unique_ptr<Connection> connection)
-      : owned_(std::move(connection)), connection_(owned_.get()) {}
+  SqliteReportReader(std::unique_ptr<Connection> connection, TakeBack take_back)
+      : owned_(std::move(connection)),
+        connection_(owned_.get()),
+        take_back_(std::move(take_back)) {}
+  ~SqliteReportReader() override {
+    if (take_back_) take_back_(std::move(owned_));
+  }
 
   absl::StatusOr<uint64_t> HighestBatch() override {
     MUSTER_ASSIGN_OR_RETURN(
@@ -138,15 +162,35 @@ class SqliteReportReader final : public report::ReportReader {
       uint64_t batch, int64_t offset, int64_t max,
       const std::function<void(const report::RejectionRow&)>& visit) override {
     MUSTER_ASSIGN_OR_RETURN(Statement query,
-                            connection_->Prepare("SELECT item, line, reason FROM muster_rejection "
-                                                 "WHERE batch = ? ORDER BY item, ordinal "
-                                                 "LIMIT ? OFFSET ?"));
+                            PrepareRejections(batch,
+                                              " WHERE batch = ? ORDER BY item, ordinal LIMIT ? "
+                                              "OFFSET ?"));
     query.Bind(batch, max, offset);
     for (;;) {
       MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
       if (!found) return absl::OkStatus();
       visit(RejectionRowOf(query));
     }
+  }
+
+  absl::Status ForEachRejectionAfter(
+      uint64_t batch, const report::RejectionPosition& after, int64_t max,
+      const std::function<void(const report::RejectionRow&)>& visit) override {
+    MUSTER_ASSIGN_OR_RETURN(Statement query,
+                            PrepareRejections(batch,
+                                              " WHERE batch = ? AND item >= ? AND (item > ? OR "
+                                              "line > ?) ORDER BY item, line LIMIT ?"));
+    query.Bind(batch, after.item, after.item, after.line, max);
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+      if (!found) return absl::OkStatus();
+      visit(RejectionRowOf(query));
+    }
+  }
+
+  absl::StatusOr<std::vector<report::RejectionPosition>> ClaimedRejections(
+      uint64_t batch, int64_t retry, const report::RejectionPosition& after, size_t max) override {
+    return LoadClaimed(connection_, batch, retry, after, max);
   }
 
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t batch, uint64_t item_count,
@@ -186,6 +230,24 @@ class SqliteReportReader final : public report::ReportReader {
     return dead;
   }
 
+  absl::StatusOr<std::vector<report::ItemRow>> DeadLetters(uint64_t batch, uint64_t from,
+                                                           size_t max) override {
+    MUSTER_RETURN_IF_ERROR(LoadProgress(connection_, batch).status());
+    MUSTER_ASSIGN_OR_RETURN(
+        Statement query,
+        connection_->Prepare(absl::StrCat("SELECT ", kItemColumns,
+                                          " FROM muster_item WHERE batch = ? AND item >= ? AND "
+                                          "outcome = ? ORDER BY item")));
+    query.Bind(batch, from, static_cast<int>(report::ItemOutcome::kDeadLettered));
+    std::vector<report::ItemRow> dead;
+    while (dead.size() < max) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+      if (!found) break;
+      MUSTER_ASSIGN_OR_RETURN(dead.emplace_back(), ItemRowOf(query));
+    }
+    return dead;
+  }
+
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {
     MUSTER_RETURN_IF_ERROR(LoadProgress(connection_, batch).status());
     MUSTER_ASSIGN_OR_RETURN(Statement query,
@@ -196,7 +258,26 @@ class SqliteReportReader final : public report::ReportReader {
     return report::StoredReceipt{std::string(query.Text(0)), std::string(query.Text(1))};
   }
 
+  absl::StatusOr<std::vector<base::OutputColumn>> OutputColumns(uint64_t batch) override {
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, LoadProgress(connection_, batch));
+    return LoadOutputColumns(connection_, progress.job, progress.job_revision);
+  }
+
+  absl::StatusOr<std::optional<report::OutputPosition>> ReadOutputs(
+      uint64_t batch, report::OutputPosition from, size_t max_bytes,
+      const std::function<void(base::OutputRecord)>& visit) override {
+    return sqlite::ReadOutputs(connection_, batch, from, max_bytes, visit);
+  }
+
  private:
+  absl::StatusOr<Statement> PrepareRejections(uint64_t batch, absl::string_view where) {
+    report::Progress retries;
+    retries.batch = batch;
+    MUSTER_RETURN_IF_ERROR(LoadRetries(connection_, &retries));
+    const bool has_none = retries.retry_of == 0 && retries.retried_in.empty();
+    return connection_->Prepare(absl::StrCat(has_none ? kRejections : kRetriedRejections, where));
+  }
+
   absl::StatusOr<std::vector<GroupTable>> Tables(uint64_t batch) {
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, LoadProgress(connection_, batch));
     return LoadGroupTables(connection_, progress.job, progress.job_revision);
@@ -204,17 +285,78 @@ class SqliteReportReader final : public report::ReportReader {
 
   std::unique_ptr<Connection> owned_;  // nullptr when the connection is another's
   Connection* connection_;
+  const TakeBack take_back_;  // of owned_; null: it is closed
 };
+
+absl::StatusOr<std::unique_ptr<report::ReportReader>> ReadOver(
+    std::unique_ptr<Connection> connection, const std::string& path, TakeBack take_back) {
+  MUSTER_RETURN_IF_ERROR(connection->Execute("BEGIN"));
+  // Also the first read, which fixes what this transaction sees.
+  MUSTER_RETURN_IF_ERROR(base::Annotate(CheckSchema(connection.get()), path));
+  return std::make_unique<SqliteReportReader>(std::move(connection), std::move(take_back));
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<report::ReportReader>> OpenReader(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                           Connection::Open(path, OpenMode::kReadOnly));
-  MUSTER_RETURN_IF_ERROR(connection->Execute("BEGIN"));
-  // Also the first read, which fixes what this transaction sees.
-  MUSTER_RETURN_IF_ERROR(base::Annotate(CheckSchema(connection.get()), path));
-  return std::make_unique<SqliteReportReader>(std::move(connection));
+  return ReadOver(std::move(connection), path, nullptr);
+}
+
+class ReaderPool::Idle {
+ public:
+  struct Taken {
+    std::unique_ptr<Connection> connection;  // null: there was none
+    uint64_t round;
+  };
+
+  Taken Take() ABSL_LOCKS_EXCLUDED(mu_) {
+    base::MutexLock lock(&mu_);
+    if (connections_.empty()) return {nullptr, round_};
+    std::unique_ptr<Connection> last = std::move(connections_.back());
+    connections_.pop_back();
+    return {std::move(last), round_};
+  }
+
+  // Closes it, unless it was taken in this round and has its place.
+  void Keep(std::unique_ptr<Connection> connection, uint64_t round) ABSL_LOCKS_EXCLUDED(mu_) {
+    if (!connection->Execute("ROLLBACK").ok()) return;
+    base::MutexLock lock(&mu_);
+    if (round == round_ && connections_.size() < kMaxIdleReaders) {
+      connections_.push_back(std::move(connection));
+    }
+  }
+
+  void Clear() ABSL_LOCKS_EXCLUDED(mu_) {
+    std::vector<std::unique_ptr<Connection>> closed;
+    base::MutexLock lock(&mu_);
+    closed.swap(connections_);
+    ++round_;
+  }
+
+ private:
+  base::Mutex mu_;
+  std::vector<std::unique_ptr<Connection>> connections_ ABSL_GUARDED_BY(mu_);
+  uint64_t round_ ABSL_GUARDED_BY(mu_) = 0;  // Clears so far
+};
+
+ReaderPool::ReaderPool(std::string path)
+    : path_(std::move(path)), idle_(std::make_shared<Idle>()) {}
+
+ReaderPool::~ReaderPool() { Clear(); }
+
+void ReaderPool::Clear() { idle_->Clear(); }
+
+absl::StatusOr<std::unique_ptr<report::ReportReader>> ReaderPool::Read() {
+  Idle::Taken taken = idle_->Take();
+  if (taken.connection == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(taken.connection, Connection::Open(path_, OpenMode::kReadOnly));
+  }
+  return ReadOver(std::move(taken.connection), path_,
+                  [idle = idle_, round = taken.round](std::unique_ptr<Connection> connection) {
+                    idle->Keep(std::move(connection), round);
+                  });
 }
 
 std::unique_ptr<report::ReportReader> ReaderOver(Connection* connection) {

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -14,11 +15,15 @@
 #include "muster/report/audit.h"
 #include "muster/report/sqlite/commit.h"
 #include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/identity.h"
+#include "muster/report/sqlite/output_rows.h"
 #include "muster/report/sqlite/removal.h"
+#include "muster/report/sqlite/retries.h"
 #include "muster/report/sqlite/rows.h"
 #include "muster/report/sqlite/schema.h"
 #include "muster/report/sqlite/sqlite_report_reader.h"
 #include "muster/report/sqlite/write_ahead_log.h"
+#include "muster/telemetry/catalogue.h"
 
 namespace muster::report::sqlite {
 
@@ -50,28 +55,50 @@ std::optional<FileId> FileAt(const std::string& path) {
   return FileId(info.st_dev, info.st_ino);
 }
 
+std::unique_ptr<telemetry::Reading> ReadLogSize(const std::string& path,
+                                                telemetry::Registry* metrics) {
+  return telemetry::ReadAtScrape(metrics, "report", {telemetry::kSqliteWal.entry()},
+                                 [log = path + "-wal"](telemetry::Samples* samples) {
+                                   struct stat info;
+                                   const bool is_there = stat(log.c_str(), &info) == 0;
+                                   samples->Set(telemetry::kSqliteWal, {},
+                                                is_there ? static_cast<double>(info.st_size) : 0);
+                                   return absl::OkStatus();
+                                 });
+}
+
 // What only a writer has.
 class Writer {
  public:
   static absl::StatusOr<std::unique_ptr<Writer>> Open(const std::string& path,
                                                       const SqliteOptions& options) {
-    MUSTER_ASSIGN_OR_RETURN(os::FileDescriptor lock, LockForWriting(path));
+    MUSTER_ASSIGN_OR_RETURN(os::FileDescriptor lock,
+                            options.owner.has_value() ? LockForOwner(path) : LockForWriting(path));
     MUSTER_RETURN_IF_ERROR(CheckLog(path));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                             Connection::Open(path, OpenMode::kCreate, options.busy_wait));
     MUSTER_RETURN_IF_ERROR(connection->Execute(kPragmas));
     MUSTER_RETURN_IF_ERROR(EnsureSchema(connection.get()));
+    MUSTER_RETURN_IF_ERROR(EnsureIdentity(connection.get()));
+    if (options.owner.has_value()) {
+      MUSTER_RETURN_IF_ERROR(ClaimReport(connection.get(), *options.owner));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const report::ReportIdentity identity, LoadIdentity(connection.get()));
     MUSTER_RETURN_IF_ERROR(Bound(connection.get(), options.max_bytes));
     MUSTER_ASSIGN_OR_RETURN(ItemRows items, ItemRows::Prepare(connection.get()));
-    return std::unique_ptr<Writer>(
-        new Writer(std::move(lock), std::move(connection), std::move(items)));
+    return std::unique_ptr<Writer>(new Writer(options.owner, identity.epoch, std::move(lock),
+                                              std::move(connection), std::move(items)));
   }
+
+  // At least 1, as reports of an earlier muster have it.
+  uint64_t epoch() const { return std::max<uint64_t>(epoch_, 1); }
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) {
     MUSTER_RETURN_IF_ERROR(report::ValidateBatchShape(shape));
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_RETURN_IF_ERROR(EnsureBatch(connection_.get(), shape));
     MUSTER_RETURN_IF_ERROR(EnsureGroupTables(connection_.get(), shape));
+    MUSTER_RETURN_IF_ERROR(EnsureOutputColumns(connection_.get(), shape));
     MUSTER_ASSIGN_OR_RETURN(report::Progress progress,
                             LoadStanding(connection_.get(), shape.batch));
     MUSTER_RETURN_IF_ERROR(transaction.Commit());
@@ -84,7 +111,7 @@ class Writer {
       return absl::InvalidArgumentError(absl::StrCat("a commit of ", request.items.size(),
                                                      " items; at most ", report::kMaxCommitItems));
     }
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     CommitRun run(connection_.get(), &items_, &add_row_, &request, now);
     absl::StatusOr<report::CommitSummary> summary = run.Run();
     MUSTER_FAILPOINT("report.in_transaction");
@@ -93,7 +120,7 @@ class Writer {
   }
 
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), batch));
     for (const uint64_t index : items) {
       const absl::StatusOr<report::ItemRow> row = items_.Get(batch, index);
@@ -104,17 +131,38 @@ class Writer {
       AddToProgress(*row, -1, &progress);
     }
     MUSTER_RETURN_IF_ERROR(StoreProgress(connection_.get(), progress));
+    MUSTER_RETURN_IF_ERROR(NoteRedrive(connection_.get(), batch));
     return transaction.Commit();
   }
 
   absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) {
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_RETURN_IF_ERROR(StoreCancellation(connection_.get(), batch, cancellation));
     return transaction.Commit();
   }
 
+  absl::StatusOr<report::RetryClaims> ClaimRejections(
+      uint64_t batch, absl::Span<const report::RejectionPosition> positions, int64_t max,
+      absl::Time now) {
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
+    MUSTER_ASSIGN_OR_RETURN(report::RetryClaims claimed,
+                            sqlite::ClaimRejections(connection_.get(), batch, positions, max, now));
+    MUSTER_RETURN_IF_ERROR(transaction.Commit());
+    return claimed;
+  }
+
+  absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
+                                      absl::Span<const report::RetriedTransaction> transactions,
+                                      uint64_t retried_in) {
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
+    MUSTER_ASSIGN_OR_RETURN(const int64_t left, sqlite::RecordRetry(connection_.get(), batch, retry,
+                                                                    transactions, retried_in));
+    MUSTER_RETURN_IF_ERROR(transaction.Commit());
+    return left;
+  }
+
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) {
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_ASSIGN_OR_RETURN(const bool done,
                             sqlite::ForgetBatch(connection_.get(), batch, max_rows));
     MUSTER_RETURN_IF_ERROR(transaction.Commit());
@@ -122,7 +170,7 @@ class Writer {
   }
 
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) {
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
                             LoadStanding(connection_.get(), facts.batch));
     if (progress.cancelled.has_value()) {
@@ -142,8 +190,20 @@ class Writer {
   }
 
  private:
-  Writer(os::FileDescriptor lock, std::unique_ptr<Connection> connection, ItemRows items)
-      : lock_(std::move(lock)), connection_(std::move(connection)), items_(std::move(items)) {}
+  Writer(std::optional<report::ReportOwner> owner, uint64_t epoch, os::FileDescriptor lock,
+         std::unique_ptr<Connection> connection, ItemRows items)
+      : owner_(std::move(owner)),
+        epoch_(epoch),
+        lock_(std::move(lock)),
+        connection_(std::move(connection)),
+        items_(std::move(items)) {}
+
+  // Every change is made under the fence.
+  absl::StatusOr<Transaction> Begin() {
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    if (owner_.has_value()) MUSTER_RETURN_IF_ERROR(CheckOwner(connection_.get(), *owner_));
+    return transaction;
+  }
 
   static absl::Status Bound(Connection* connection, int64_t max_bytes) {
     if (max_bytes == 0) return absl::OkStatus();
@@ -167,6 +227,8 @@ class Writer {
     return update.Run(receipt.revision, receipt.batch);
   }
 
+  const std::optional<report::ReportOwner> owner_;  // nullopt: the only writer
+  const uint64_t epoch_;
   const os::FileDescriptor lock_;
   const std::unique_ptr<Connection> connection_;
   // Statements: gone before their connection.
@@ -176,8 +238,19 @@ class Writer {
 
 class SqliteReportStore final : public report::ReportStore {
  public:
-  SqliteReportStore(std::string path, base::Clock* clock, std::unique_ptr<Writer> writer)
-      : path_(std::move(path)), file_(FileAt(path_)), clock_(clock), writer_(std::move(writer)) {}
+  SqliteReportStore(std::string path, const SqliteOptions& options, std::unique_ptr<Writer> writer)
+      : path_(std::move(path)),
+        file_(FileAt(path_)),
+        clock_(options.clock),
+        epoch_(writer == nullptr ? 0 : writer->epoch()),
+        writes_(writer != nullptr),
+        writer_(std::move(writer)),
+        readers_(path_),
+        commit_seconds_(
+            telemetry::Histograms<0>(options.metrics, telemetry::kSqliteCommit).With({})),
+        log_size_(ReadLogSize(path_, options.metrics)) {}
+
+  uint64_t epoch() const override { return epoch_; }
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
     base::MutexLock lock(&mu_);
@@ -192,7 +265,10 @@ class SqliteReportStore final : public report::ReportStore {
     const absl::Time now = clock_->Now();
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
+    MUSTER_RETURN_IF_ERROR(CheckInPlace());
+    const absl::Duration began = clock_->Monotonic();
     absl::StatusOr<report::CommitSummary> summary = writer_->Commit(request, now);
+    if (summary.ok()) commit_seconds_.Observe(clock_->Monotonic() - began);
     if (!summary.ok()) return base::Annotate(summary.status(), path_);
     return summary;
   }
@@ -209,6 +285,39 @@ class SqliteReportStore final : public report::ReportStore {
     return base::Annotate(writer_->CancelBatch(batch, cancellation), path_);
   }
 
+  absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
+                                                      const std::vector<int64_t>& lines,
+                                                      int64_t max) override {
+    std::vector<report::RejectionPosition> positions;
+    if (!lines.empty()) {
+      auto connection = Connection::Open(path_, OpenMode::kReadOnly);
+      if (absl::IsNotFound(connection.status())) return NotInPlace(connection.status().message());
+      MUSTER_RETURN_IF_ERROR(connection.status());
+      MUSTER_ASSIGN_OR_RETURN(positions, FindRejections(connection->get(), batch, lines));
+    }
+    const absl::Time now = clock_->Now();
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    absl::StatusOr<report::RetryClaims> claimed =
+        writer_->ClaimRejections(batch, positions, max, now);
+    // What the batch has rejected is the caller's matter, not that of the file.
+    if (claimed.ok() || absl::IsNotFound(claimed.status()) ||
+        absl::IsFailedPrecondition(claimed.status())) {
+      return claimed;
+    }
+    return base::Annotate(claimed.status(), path_);
+  }
+
+  absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
+                                      absl::Span<const report::RetriedTransaction> transactions,
+                                      uint64_t retried_in) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    absl::StatusOr<int64_t> left = writer_->RecordRetry(batch, retry, transactions, retried_in);
+    if (!left.ok()) return base::Annotate(left.status(), path_);
+    return left;
+  }
+
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
@@ -220,13 +329,18 @@ class SqliteReportStore final : public report::ReportStore {
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
+    MUSTER_RETURN_IF_ERROR(CheckInPlace());
     absl::StatusOr<report::Receipt> receipt = writer_->Complete(facts);
     if (!receipt.ok()) return base::Annotate(receipt.status(), path_);
     return receipt;
   }
 
   absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override {
-    auto reader = OpenReader(path_);
+    // Without a writer, a connection may have been opened as to a file that never changes. Of a
+    // file that was moved aside, none may be read on.
+    const bool is_pooled = writes_ && FileAt(path_) == file_;
+    if (!is_pooled) readers_.Clear();
+    auto reader = is_pooled ? readers_.Read() : OpenReader(path_);
     // NotFound would say that what the caller asks for never was. This report was there: it was
     // moved aside, or is being put back.
     if (absl::IsNotFound(reader.status())) return NotInPlace(reader.status().message());
@@ -252,8 +366,13 @@ class SqliteReportStore final : public report::ReportStore {
   const std::string path_;
   const std::optional<FileId> file_;
   base::Clock* const clock_;  // not owned
+  const uint64_t epoch_;
+  const bool writes_;
   base::Mutex mu_;
   const std::unique_ptr<Writer> writer_ ABSL_PT_GUARDED_BY(mu_);  // nullptr when read-only
+  ReaderPool readers_;
+  const telemetry::Histogram commit_seconds_;
+  const std::unique_ptr<telemetry::Reading> log_size_;
 };
 
 }  // namespace
@@ -270,7 +389,19 @@ absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenSqliteReport(
     if (!opened.ok()) return base::Annotate(opened.status(), absl::StrCat("report ", path));
     writer = *std::move(opened);
   }
-  return std::make_unique<SqliteReportStore>(path, options.clock, std::move(writer));
+  return std::make_unique<SqliteReportStore>(path, options, std::move(writer));
+}
+
+absl::StatusOr<report::ReportIdentity> ReadIdentity(const std::string& path) {
+  absl::StatusOr<report::ReportIdentity> identity =
+      [&path]() -> absl::StatusOr<report::ReportIdentity> {
+    MUSTER_RETURN_IF_ERROR(CheckLog(path));
+    MUSTER_ASSIGN_OR_RETURN(const auto connection, Connection::Open(path, OpenMode::kReadOnly));
+    MUSTER_RETURN_IF_ERROR(CheckSchema(connection.get()));
+    return LoadIdentity(connection.get());
+  }();
+  if (!identity.ok()) return base::Annotate(identity.status(), absl::StrCat("report ", path));
+  return identity;
 }
 
 }  // namespace muster::report::sqlite

@@ -24,7 +24,9 @@
 #include "muster/report/audit.h"
 #include "muster/report/report_client.h"
 #include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/rebuild.h"
 #include "muster/report/sqlite/rows.h"
+#include "tests/fakes/telemetry/shown.h"
 
 namespace muster::report::sqlite {
 
@@ -127,6 +129,37 @@ class SqliteReportTest : public ::testing::Test {
     ASSERT_TRUE(store->Complete(facts).ok());
   }
 
+  // Two completed batches, of which 9 retries what 8 has rejected at line 41, and rejects it again.
+  void WriteRetry() {
+    const std::unique_ptr<ReportStore> store = Open();
+    for (const uint64_t batch : {8, 9}) {
+      ASSERT_TRUE(store->RegisterBatch(Retail(batch)).ok());
+      CountedItem item = Item(batch == 8 ? 39 : 0, "ann", "1");
+      item.batch = batch;
+      item.index = 0;
+      ASSERT_TRUE(Commit(store.get(), {item}).ok());
+      report::BatchFacts facts;
+      facts.batch = batch;
+      facts.job = "retail";
+      facts.job_revision = "r1";
+      facts.handler_version = "v1";
+      facts.items = 1;
+      facts.transactions = 2;
+      ASSERT_TRUE(store->Complete(facts).ok());
+    }
+    const auto claimed = store->ClaimRejections(8, {}, 10);
+    ASSERT_TRUE(claimed.ok()) << claimed.status();
+    ASSERT_TRUE(store->RecordRetry(8, claimed->claims.at(0).retry, {{0, 41, 2}}, 9).ok());
+  }
+
+  // The line that the rejection of batch 9 has in batch 8; -1: batch 9 has none.
+  static int64_t RetriedLine(report::ReportReader& reader) {
+    int64_t line = -1;
+    const auto add = [&line](const report::RejectionRow& row) { line = row.retry_of_line; };
+    EXPECT_TRUE(reader.ForEachRejection(9, 0, 10, add).ok());
+    return line;
+  }
+
   std::vector<std::string> Differences() {
     std::unique_ptr<ReportStore> store = Open({.read_only = true});
     auto reader = store->Read();
@@ -153,6 +186,15 @@ TEST_F(SqliteReportTest, PeopleReadOneTablePerGroup) {
   EXPECT_THAT(Query("SELECT item, line, reason FROM muster_rejections", 3),
               ElementsAre("0|2|price: 'x'", "1|3|price: 'x'"));
   EXPECT_THAT(Query("SELECT last_counted FROM muster_batches", 1)[0], HasSubstr("T"));
+}
+
+TEST_F(SqliteReportTest, ShowsItsCommitsAndItsLog) {
+  telemetry::Registry registry;
+  const auto store = Open({.metrics = &registry});
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  ASSERT_TRUE(Commit(store.get(), {Item(0, "ann", "1.5")}).ok());
+  EXPECT_EQ(telemetry::Shown(registry, "muster_sqlite_commit_seconds_count"), 1);
+  EXPECT_GT(telemetry::Shown(registry, "muster_sqlite_wal_bytes"), 0);
 }
 
 TEST_F(SqliteReportTest, ReceiptCanBeCheckedWithoutMuster) {
@@ -230,6 +272,43 @@ TEST_F(SqliteReportTest, RegistersABatchWithoutOpeningTheReportAgain) {
   EXPECT_EQ(registered->batch, 8u);
 }
 
+// To open the file and parse its schema takes longer than most questions.
+TEST_F(SqliteReportTest, ReadsAgainWithoutOpeningTheReportAgain) {
+  const std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail(7)).ok());
+  ASSERT_TRUE(store->Read().ok());
+  ASSERT_TRUE(store->RegisterBatch(Retail(8)).ok());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto reader = store->Read();
+  const absl::StatusOr<uint64_t> highest =
+      reader.ok() ? (*reader)->HighestBatch() : reader.status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(highest.ok()) << highest.status();
+  EXPECT_EQ(*highest, 8u);  // what was written since the last reader, too
+}
+
+TEST_F(SqliteReportTest, AReaderThatOutlivesTheStoreReadsOn) {
+  std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail(7)).ok());
+  const auto reader = store->Read().value();
+  store.reset();
+  EXPECT_EQ(reader->HighestBatch().value(), 7u);
+}
+
+TEST_F(SqliteReportTest, ReadsNoFileThatWasMovedAsideByAConnectionOfBefore) {
+  const std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail(7)).ok());
+  const auto before = store->Read().value();
+  ASSERT_TRUE(store->Read().ok());  // leaves a connection to the old file
+  ASSERT_EQ(rename(path().c_str(), (path() + ".aside").c_str()), 0);
+  EXPECT_TRUE(absl::IsUnavailable(store->Read().status()));
+  EXPECT_EQ(before->HighestBatch().value(), 7u);
+}
+
 TEST_F(SqliteReportTest, SaysUnavailableWhileTheFileIsMovedAside) {
   std::unique_ptr<ReportStore> store = Open();
   ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
@@ -237,7 +316,8 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileTheFileIsMovedAside) {
   ASSERT_EQ(rename(path().c_str(), aside.c_str()), 0);
   const absl::Status status = store->Read().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-  EXPECT_FALSE(absl::IsNotFound(Commit(store.get(), {Item(0, "ann", "1")})));
+  EXPECT_TRUE(absl::IsUnavailable(Commit(store.get(), {Item(0, "ann", "1")})));
+  EXPECT_TRUE(absl::IsUnavailable(store->Complete(report::BatchFacts()).status()));
   EXPECT_TRUE(absl::IsUnavailable(store->RegisterBatch(Retail(8)).status()));
   std::ofstream(path()) << "another one";
   EXPECT_TRUE(absl::IsUnavailable(store->RegisterBatch(Retail(8)).status()));
@@ -262,6 +342,87 @@ TEST_F(SqliteReportTest, ReadsAndGoesOnWithAReportFromBeforeCancellations) {
   ASSERT_TRUE(store->RegisterBatch(Retail(8)).ok());
   EXPECT_TRUE(store->CancelBatch(8, {absl::FromUnixSeconds(1), "unwanted"}).ok());
   EXPECT_TRUE((*store->Read())->GetProgress(8)->cancelled.has_value());
+}
+
+TEST_F(SqliteReportTest, ReadsAndGoesOnWithAReportFromBeforeOutputs) {
+  WriteBatch();
+  Execute("DROP TABLE muster_output; DROP TABLE muster_output_column");
+  {
+    const auto reader = *Open({.read_only = true})->Read();
+    EXPECT_THAT(*reader->OutputColumns(kBatch), IsEmpty());
+    const auto next = reader->ReadOutputs(kBatch, {}, 1, [](const auto&) { FAIL(); });
+    EXPECT_TRUE(next.ok() && !next->has_value()) << next.status();
+  }
+  ASSERT_TRUE(Rebuild(path(), {kBatch}).ok());
+  EXPECT_THAT(Differences(), IsEmpty());
+}
+
+TEST_F(SqliteReportTest, ReadsAndGoesOnWithAReportFromBeforeRetries) {
+  WriteRetry();
+  Execute("DROP TABLE muster_retry; DROP TABLE muster_retried_line");
+  {
+    const auto reader = *Open({.read_only = true})->Read();
+    EXPECT_EQ(RetriedLine(*reader), 0);
+    EXPECT_THAT(reader->GetProgress(8)->retried_in, IsEmpty());
+    EXPECT_THAT(*reader->ClaimedRejections(8, 1, {}, 10), IsEmpty());
+  }
+  const std::unique_ptr<ReportStore> store = Open();
+  EXPECT_EQ(store->ClaimRejections(8, {41}, 10).value().claims.at(0).transactions, 1);
+}
+
+TEST_F(SqliteReportTest, ARebuiltReportHasTheRetriesOfTheBatchesThatItKeeps) {
+  WriteRetry();
+  ASSERT_TRUE(Rebuild(path(), {8, 9}).ok());
+  {
+    const auto reader = *Open({.read_only = true})->Read();
+    EXPECT_EQ(RetriedLine(*reader), 41);
+    EXPECT_EQ(reader->GetProgress(9)->retry_of, 8);
+  }
+  ASSERT_TRUE(Rebuild(path(), {9}).ok());
+  const auto reader = *Open({.read_only = true})->Read();
+  EXPECT_EQ(RetriedLine(*reader), 0);
+  EXPECT_EQ(reader->GetProgress(9)->retry_of, 0);
+}
+
+TEST_F(SqliteReportTest, ARebuiltReportHasTheOutputsOfTheBatchesThatItKeeps) {
+  BatchShape shape = Retail(8);
+  shape.job_revision = "r2";
+  shape.outputs = {{"note", base::OutputColumn::Type::kText, 0}};
+  {
+    const std::unique_ptr<ReportStore> store = Open();
+    ASSERT_TRUE(store->RegisterBatch(shape).ok());
+    CountedItem item = Item(0, "ann", "1");
+    item.batch = 8;
+    item.outputs = std::vector<base::OutputRecord>{{2, {"a"}}, {3, {"b"}}};
+    ASSERT_TRUE(Commit(store.get(), {item}).ok());
+  }
+  ASSERT_TRUE(Rebuild(path(), {8}).ok());
+  const auto reader = *Open({.read_only = true})->Read();
+  EXPECT_EQ(*reader->OutputColumns(8), shape.outputs);
+  std::vector<std::string> notes;
+  const auto next = reader->ReadOutputs(
+      8, {}, 1, [&](const base::OutputRecord& record) { notes.push_back(record.fields.at(0)); });
+  EXPECT_TRUE(next.ok()) << next.status();
+  EXPECT_THAT(notes, ElementsAre("a", "b"));
+}
+
+TEST_F(SqliteReportTest, SaysDataLossForRecordsThatCannotBeRead) {
+  BatchShape shape = Retail(8);
+  shape.job_revision = "r2";
+  shape.outputs = {{"note", base::OutputColumn::Type::kText, 0}};
+  {
+    const std::unique_ptr<ReportStore> store = Open();
+    ASSERT_TRUE(store->RegisterBatch(shape).ok());
+    CountedItem item = Item(0, "ann", "1");
+    item.batch = 8;
+    item.outputs = std::vector<base::OutputRecord>{{2, {"a"}}};
+    ASSERT_TRUE(Commit(store.get(), {item}).ok());
+  }
+  Execute("UPDATE muster_output SET records = 2");
+  const auto reader = *Open({.read_only = true})->Read();
+  const auto next = reader->ReadOutputs(8, {}, 1, [](const auto&) {});
+  EXPECT_TRUE(absl::IsDataLoss(next.status()));
+  EXPECT_THAT(std::string(next.status().message()), HasSubstr("item 8/0"));
 }
 
 TEST_F(SqliteReportTest, RefusesAForeignDatabase) {
@@ -474,6 +635,86 @@ TEST(ReadOnlyFolderTest, IsEnoughToReadAReport) {
   ASSERT_EQ(chmod(folder.c_str(), 0555), 0);
   EXPECT_EQ(ReadAsNobody(path), 0);
   ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+}
+
+class OwnedReportTest : public SqliteReportTest {
+ protected:
+  std::unique_ptr<ReportStore> OpenAs(const std::string& instance, uint64_t epoch) {
+    return Open({.owner = report::ReportOwner{instance, epoch}});
+  }
+  absl::Status OpenError(const std::string& instance, uint64_t epoch) {
+    return OpenSqliteReport(path(), {.owner = report::ReportOwner{instance, epoch}}).status();
+  }
+};
+
+TEST_F(OwnedReportTest, TheNextOwnerFencesEveryChangeOfTheOneBefore) {
+  const auto first = OpenAs("controller-a", 1);
+  ASSERT_TRUE(first->RegisterBatch(Retail()).ok());
+  ASSERT_TRUE(Commit(first.get(), {Item(0, "ann", "1")}).ok());
+  const auto second = OpenAs("controller-b", 2);
+  const absl::Status fenced = first->Commit({"shop-out-0", 1, {Item(1, "ann", "1")}}).status();
+  EXPECT_EQ(fenced.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(fenced.message()),
+              HasSubstr("written by controller-b now, since epoch 2"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(first->RegisterBatch(Retail(8)).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(first->ReopenDeadLettered(kBatch, {})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(first->CancelBatch(kBatch, {})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(first->ForgetBatch(kBatch, 10).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(first->Complete({}).status()));
+  const auto counted =
+      second->Commit({"shop-out-0", 2, {Item(0, "ann", "1"), Item(1, "ann", "1")}});
+  ASSERT_TRUE(counted.ok()) << counted.status();
+  EXPECT_EQ(counted->progress.front().items_counted, 2);
+  EXPECT_EQ(counted->progress.front().duplicates, 1);
+}
+
+TEST_F(OwnedReportTest, AnEarlierEpochOrAnotherInstanceOfTheSameIsRefused) {
+  OpenAs("controller-a", 3).reset();
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenError("controller-b", 2)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenError("controller-b", 3)));
+  EXPECT_EQ(OpenAs("controller-a", 3)->epoch(), 3u);
+  EXPECT_EQ(OpenAs("controller-b", 4)->epoch(), 4u);
+}
+
+TEST_F(OwnedReportTest, TheOnlyWriterOfALocalRunGoesOnUnderTheLastEpoch) {
+  EXPECT_EQ(Open()->epoch(), 1u);
+  OpenAs("controller-a", 5).reset();
+  EXPECT_EQ(Open()->epoch(), 5u);
+  const auto owner = OpenAs("controller-a", 6);
+  EXPECT_TRUE(base::IsBusy(OpenSqliteReport(path(), {}).status())) << "while there is an owner";
+}
+
+TEST_F(OwnedReportTest, ItsIdIsDrawnOnceAndSeenBesideAWriter) {
+  EXPECT_TRUE(absl::IsNotFound(ReadIdentity(path()).status()));
+  const auto owner = OpenAs("controller-a", 2);
+  const report::ReportIdentity identity = ReadIdentity(path()).value();
+  EXPECT_EQ(identity.report.size(), 16u);
+  EXPECT_EQ(identity.epoch, 2u);
+  EXPECT_EQ(identity.owner, "controller-a");
+  OpenAs("controller-b", 3).reset();
+  EXPECT_EQ(ReadIdentity(path())->report, identity.report);
+  const os::TempDir other;
+  ASSERT_TRUE(OpenSqliteReport(other / "report.db", {}).ok());
+  EXPECT_NE(ReadIdentity(other / "report.db")->report, identity.report);
+}
+
+TEST_F(OwnedReportTest, AReportOfAnEarlierMusterGetsAnIdWhenItIsWritten) {
+  Open().reset();
+  {
+    const auto connection = Connection::Open(path(), OpenMode::kWrite).value();
+    ASSERT_TRUE(connection->Execute("DROP TABLE muster_identity").ok());
+  }
+  EXPECT_TRUE(absl::IsNotFound(ReadIdentity(path()).status()));
+  Open().reset();
+  EXPECT_TRUE(ReadIdentity(path()).ok());
+}
+
+TEST_F(OwnedReportTest, ARebuiltReportIsTheSameReport) {
+  OpenAs("controller-a", 5).reset();
+  const std::string id = ReadIdentity(path())->report;
+  ASSERT_TRUE(Rebuild(path(), {}).ok());
+  EXPECT_EQ(ReadIdentity(path())->report, id);
+  EXPECT_EQ(ReadIdentity(path())->epoch, 5u);
 }
 
 }  // namespace

@@ -109,6 +109,7 @@ class DeadlinePolicy final : public Policy {
   Workload work_;
   IdleReplicas idle_;
   SeasonalForecast forecast_;
+  std::optional<double> expected_;  // by the forecast, at the last observation
   absl::Time now_ = absl::InfinitePast();
 
   // The last increase of dequeue tasks, and its expected speed.
@@ -130,7 +131,9 @@ void DeadlinePolicy::See(const Observation& observation) {
   idle_.See(observation);
   const int busy = std::max(0, fleet.ready - static_cast<int>(fleet.idle_since.size()));
   work_.See(observation, busy * ItemsPerSecond(observation));
-  if (options_.forecast) forecast_.See(now_, work_.ever());
+  if (!options_.forecast) return;
+  forecast_.See(now_, work_.ever());
+  expected_ = forecast_.UpperRate(now_, observation.estimates.cold_start);
 }
 
 bool DeadlinePolicy::settling(const Observation& observation) const {
@@ -272,9 +275,8 @@ void DeadlinePolicy::Stay(const Observation& observation, const Need& need,
 int DeadlinePolicy::ForForecast(const Observation& observation) const {
   const double speed = ItemsPerSecond(observation);
   if (!options_.forecast || !(speed > 0) || observation.fleet.idle_since.empty()) return 0;
-  const std::optional<double> rate = forecast_.UpperRate(now_, observation.estimates.cold_start);
-  if (!rate.has_value()) return 0;
-  return static_cast<int>(std::min<double>(kMaxReplicas, *rate / speed));
+  if (!expected_.has_value()) return 0;
+  return static_cast<int>(std::min<double>(kMaxReplicas, *expected_ / speed));
 }
 
 // While the speed of a replica is unknown, starts one replica to learn it.

@@ -91,7 +91,7 @@ std::string Why(const Decision& decision, const Observation& observation, absl::
     case Binding::kStabilizer:
       return "A rule asks to wait after the last change.";
     case Binding::kOverride:
-      return "Somebody has set it by hand.";
+      return "It was set by hand.";
     case Binding::kPolicy:
       return "The policy asks for it.";
   }

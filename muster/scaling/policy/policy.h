@@ -48,7 +48,7 @@ struct Announcement {
 struct QueueReading {
   std::string queue;
   absl::Time at;          // when the store took them; a reading can be old
-  int64_t ready = 0;      // items that wait
+  int64_t ready = 0;      // items that wait: in the queue, or for room in it
   int64_t in_flight = 0;  // items that workers hold
   absl::Duration oldest_age = absl::ZeroDuration();  // of the oldest ready item, at `at`
   int64_t total_in = 0;                              // items ever put, and ever finished
@@ -167,6 +167,10 @@ class Policy {
   // Called after announcements, and each second. Idempotent at a fixed point: after a decision is
   // carried out, the same observation yields the same decision.
   virtual Decision Decide(const Observation& observation) = 0;
+
+  // The arrivals that the policy expects, in items per second, as of the last decision; nullopt: it
+  // expects nothing. For people; the decision has taken it into account.
+  virtual std::optional<double> forecast() const { return std::nullopt; }
 };
 
 }  // namespace muster::scaling::policy

@@ -181,7 +181,7 @@ absl::StatusOr<Quotation> Quote(const QuotedWork& work, const Observation& seen,
     return absl::UnavailableError("it is not known yet how fast a replica works");
   }
   const Decision with = Ask(observation, quoted, quoted.sla - options.sla, work.items);
-  // The waiting work keeps the target's own promise, whatever the promise of the quoted work is.
+  // The promise of the quoted work does not apply to the waiting work, which keeps the target's.
   const Decision without = AskAboutTheRest(observation, options);
   if (std::max(with.tasks, without.tasks) != observation.fleet.tasks) {
     rate *= SizeThreads(observation.fleet, observation.estimates).gain;

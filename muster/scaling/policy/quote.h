@@ -31,7 +31,7 @@ struct Quotation {
   absl::Duration late_by = absl::ZeroDuration();  // zero where it is feasible, above 0 where not
   int replicas_now = 0;                           // ready and starting
   int replicas = 0;                               // … that would work on it
-  int needs = 0;  // … that would make it feasible, whatever the bounds say; 0: no number would
+  int needs = 0;  // … that would make it feasible, also beyond the bounds; 0: no number would
   int max = 0;    // the most that the bounds allow
   // The replica time that the work adds: its own time and the cold start of each replica that would
   // start for it, without later idle time.

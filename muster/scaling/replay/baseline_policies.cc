@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace muster::scaling::replay {
 
@@ -91,7 +92,7 @@ int Hpa::UpLimit(int replicas) const {
 
 namespace {
 
-int64_t MetricOf(const scaling::policy::Observation& observation) {
+int64_t LengthOf(const scaling::policy::Observation& observation) {
   int64_t metric = 0;
   for (const scaling::policy::QueueReading& queue : observation.queues) {
     metric += queue.ready + queue.in_flight;
@@ -108,7 +109,22 @@ bool Due(absl::Time now, absl::Duration period, absl::Time* next) {
 
 }  // namespace
 
-KedaPolicy::KedaPolicy(const KedaSettings& settings) : settings_(settings), hpa_(settings.hpa) {}
+KedaPolicy::KedaPolicy(const KedaSettings& settings,
+                       std::unique_ptr<scaling::policy::Policy> adviser)
+    : settings_(settings), adviser_(std::move(adviser)), hpa_(settings.hpa) {}
+
+void KedaPolicy::Announce(const scaling::policy::Announcement& announcement) {
+  if (adviser_ != nullptr) adviser_->Announce(announcement);
+}
+
+std::optional<int64_t> KedaPolicy::Metric(const scaling::policy::Observation& observation) {
+  if (adviser_ != nullptr) {
+    const scaling::policy::Decision advice = adviser_->Decide(observation);
+    return advice.replicas + advice.standby;
+  }
+  if (observation.queues.empty()) return std::nullopt;
+  return LengthOf(observation);
+}
 
 scaling::policy::Decision KedaPolicy::Decide(const scaling::policy::Observation& observation) {
   if (next_poll_ == absl::InfinitePast()) {
@@ -117,15 +133,17 @@ scaling::policy::Decision KedaPolicy::Decide(const scaling::policy::Observation&
     last_active_ = observation.now;
   }
   int replicas = observation.fleet.committed();
-  const bool readable = !observation.queues.empty();
-  const int64_t metric = MetricOf(observation);
+  const std::optional<int64_t> metric = Metric(observation);
+  const bool is_active = metric.value_or(0) > 0;
+  const bool is_pushed = settings_.push && (is_active || was_active_);
+  was_active_ = is_active;
   const bool poll = Due(observation.now, settings_.poll, &next_poll_);
-  if (readable && settings_.keda && (poll || (settings_.push && metric > 0))) {
-    replicas = Poll(observation, replicas, metric);
+  if (metric.has_value() && settings_.keda && (poll || is_pushed)) {
+    replicas = Poll(observation, replicas, *metric);
   }
   if (!settings_.keda) replicas = std::max(1, replicas);
-  if (Due(observation.now, kHpaPeriod, &next_tick_) && readable) {
-    replicas = hpa_.Tick(observation.now, replicas, static_cast<double>(metric));
+  if (Due(observation.now, kHpaPeriod, &next_tick_) && metric.has_value()) {
+    replicas = hpa_.Tick(observation.now, replicas, static_cast<double>(*metric));
   }
   scaling::policy::Decision decision;
   decision.replicas = decision.wanted = replicas;

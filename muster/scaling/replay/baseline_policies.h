@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -97,27 +98,33 @@ struct KedaSettings {
   HpaSettings hpa;
   absl::Duration poll = absl::Seconds(30);
   absl::Duration cooldown = absl::Seconds(300);
-  bool push = false;          // KEDA learns of work at once, instead of polling
+  bool push = false;          // KEDA learns at once of work, and of its end
   bool keda = true;           // false: the autoscaler alone, which never goes to zero
   absl::Duration poll_phase;  // from the first decision to the first poll
   absl::Duration hpa_phase;   // … to the autoscaler's first tick
 };
 
-// Reads the queue live, in-flight items included. Keeps the present replicas when it cannot read
-// the queue.
+// The metric is the length of the queue, read live, in-flight items included; while the queue
+// cannot be read, the present replicas stay. With an `adviser` the metric is the number of replicas
+// that the adviser wants, as muster's scaling agent answers an autoscaler that asks it.
 class KedaPolicy final : public scaling::policy::Policy {
  public:
-  explicit KedaPolicy(const KedaSettings& settings);
+  explicit KedaPolicy(const KedaSettings& settings,
+                      std::unique_ptr<scaling::policy::Policy> adviser = nullptr);
 
-  void Announce(const scaling::policy::Announcement&) override {}
+  void Announce(const scaling::policy::Announcement& announcement) override;
   scaling::policy::Decision Decide(const scaling::policy::Observation& observation) override;
 
  private:
+  // nullopt: it cannot be read.
+  std::optional<int64_t> Metric(const scaling::policy::Observation& observation);
   // Checks for work and returns the number of replicas to have.
   int Poll(const scaling::policy::Observation& observation, int replicas, int64_t metric);
 
   const KedaSettings settings_;
+  const std::unique_ptr<scaling::policy::Policy> adviser_;  // null: the queue's length counts
   Hpa hpa_;
+  bool was_active_ = false;  // at the last look
   absl::Time next_poll_ = absl::InfinitePast();
   absl::Time next_tick_;
   absl::Time last_active_;

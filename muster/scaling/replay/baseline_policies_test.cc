@@ -1,6 +1,10 @@
 // Each constant of KEDA and of the Horizontal Pod Autoscaler, shown by its effect.
 #include "muster/scaling/replay/baseline_policies.h"
 
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "gtest/gtest.h"
 
 namespace muster::scaling::replay {
@@ -92,8 +96,9 @@ TEST(HpaTest, FallsAtOnceByAllOfThemAfterTheBehaviorsStabilization) {
 // A target that carries out the policy's decisions, with a queue that a test fills.
 class KedaTest : public ::testing::Test {
  protected:
-  void Use(const KedaSettings& settings) {
-    policy_.emplace(settings);
+  void Use(const KedaSettings& settings,
+           std::unique_ptr<scaling::policy::Policy> adviser = nullptr) {
+    policy_.emplace(settings, std::move(adviser));
     replicas_ = 0;
     second_ = 0;
   }
@@ -231,6 +236,52 @@ TEST_F(KedaTest, NeverGoesToZeroWithoutKeda) {
   settings.keda = false;
   Use(settings);
   EXPECT_EQ(Until(5000), 1);
+}
+
+// Wants what the test says.
+class Adviser final : public scaling::policy::Policy {
+ public:
+  Adviser(const int* wants, int* announcements) : wants_(wants), announcements_(announcements) {}
+
+  void Announce(const scaling::policy::Announcement&) override { ++*announcements_; }
+  scaling::policy::Decision Decide(const scaling::policy::Observation&) override {
+    scaling::policy::Decision decision;
+    decision.replicas = *wants_ - 1;
+    decision.standby = 1;
+    return decision;
+  }
+
+ private:
+  const int* const wants_;
+  int* const announcements_;
+};
+
+TEST_F(KedaTest, HasWhatItsAdviserWantsInsteadOfTheQueuesLength) {
+  KedaSettings settings;
+  settings.hpa.target = 1;
+  settings.push = true;
+  settings.cooldown = absl::ZeroDuration();
+  settings.hpa.behavior = HpaBehavior{1000, 0, absl::ZeroDuration()};
+  settings.hpa_phase = absl::Seconds(7);
+  int wants = 1;
+  int announcements = 0;
+  Use(settings, std::make_unique<Adviser>(&wants, &announcements));
+  policy_->Announce({At(0), 5});
+  EXPECT_EQ(announcements, 1);
+  waiting_ = 100'000;
+  EXPECT_EQ(Until(0), 1);
+  wants = 30;
+  EXPECT_EQ(Until(6), 1);
+  EXPECT_EQ(Until(7), 30);
+  wants = 28;  // the autoscaler ignores a tenth
+  EXPECT_EQ(Until(22), 30);
+  wants = 12;
+  EXPECT_EQ(Until(37), 12);
+  readable_ = false;  // the queue, which this policy does not read
+  wants = 20;
+  EXPECT_EQ(Until(52), 20);
+  wants = 0;
+  EXPECT_EQ(Until(53), 0) << "it is pushed, and nothing cools down";
 }
 
 struct Delay {

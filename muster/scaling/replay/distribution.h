@@ -11,8 +11,8 @@
 
 namespace muster::scaling::replay {
 
-// Natural logarithm of a normal number above 0; within 1e-14 of the exact one, relative to it or
-// absolute, whichever is more.
+// Natural logarithm of a normal number above 0. Its error is at most the larger of 1e-14 and 1e-14
+// times the exact logarithm.
 double PortableLog(double x);
 
 // Within a relative error of 1e-14, for |x| ≤ 700.

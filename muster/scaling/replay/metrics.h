@@ -10,7 +10,7 @@
 
 namespace muster::scaling::replay {
 
-// A bin is a millisecond wide, or a thousandth of its latency, whichever is more, so a percentile
+// A bin is as wide as the larger of a millisecond and a thousandth of its latency, so a percentile
 // is too high by at most 1 ms or 0.1 %; the maximum is exact.
 class LatencyHistogram {
  public:

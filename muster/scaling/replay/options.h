@@ -33,8 +33,8 @@ inline constexpr int64_t kPatienceSeconds = int64_t{24} * 3600;
 // What is simulated: the workers, and faults around them.
 
 enum class Service {
-  // Work is a fluid that the ready replicas drain, oldest first. Exact, and fast whatever the
-  // number of items; a replica that is let go holds nothing.
+  // Work is a fluid that the ready replicas drain, oldest first. Exact, and fast for any number of
+  // items; a replica that is let go holds nothing.
   kFluid,
   // Each item occupies a task for its service time, of this shape.
   kFixed,

@@ -25,10 +25,13 @@ struct PolicyEntry {
 // One name, or a family of them:
 //   deadline              muster's own, with `deadline` as its options
 //   keda[:TARGET[:PACE]]  KEDA and the autoscaler. TARGET: default (5 items per replica), mud,
-//                         mud/2, mud/4 (of the μ·D items that a replica can do within the SLA), or
-//                         a number. PACE: default, fast (poll 5 s, cool-down and stabilization
-//                         60 s, +900 % or 20 pods per 15 s), push (work wakes it at once), or
-//                         behavior (the autoscaler's own behavior block, +100 % or 4 pods per 15 s)
+//                         mud/2, mud/4 (of the μ·D items that a replica can do within the SLA), a
+//                         number, or desired (not items, but the replicas that the deadline policy
+//                         wants, as the scaling agent serves them). PACE: default, fast (poll 5 s,
+//                         cool-down and stabilization 60 s, +900 % or 20 pods per 15 s), push (it
+//                         hears of work at once), behavior (the autoscaler's own behavior block,
+//                         +100 % or 4 pods per 15 s), or direct (push, neither cool-down nor
+//                         stabilization, any number of pods per 15 s)
 //   keda:sweep            all twelve of {default, mud, mud/2, mud/4} × {default, fast, push}
 //   hpa[:TARGET[:PACE]]   the autoscaler alone
 //   backlog[:ITEMS]       backlog per instance; μ·D items by default

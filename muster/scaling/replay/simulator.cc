@@ -28,7 +28,7 @@ class DecisionHash {
 
 namespace {
 
-// Appends eight bytes, lowest first, whatever the machine's byte order is.
+// Appends eight bytes, lowest first, on machines of every byte order.
 void AppendNumber(int64_t number, std::string* bytes) {
   for (int shift = 0; shift < 64; shift += 8) {
     bytes->push_back(static_cast<char>(static_cast<uint64_t>(number) >> shift & 0xff));

@@ -265,7 +265,8 @@ TEST(ReplayTest, NoPolicyWithoutViolationsIsCheaperThanTheOracle) {
     request.options = Workers();
     scaling::policy::DeadlineOptions deadline;
     deadline.sla = request.options.sla;
-    for (const char* name : {"deadline", "keda:sweep", "hpa", "backlog", "fixed:30", "oracle"}) {
+    for (const char* name : {"deadline", "keda:sweep", "keda:desired", "keda:desired:direct", "hpa",
+                             "backlog", "fixed:30", "oracle"}) {
       const absl::StatusOr<std::vector<PolicyEntry>> found =
           FindPolicies(name, request.options, deadline);
       request.policies.insert(request.policies.end(), found->begin(), found->end());

@@ -52,6 +52,8 @@ class RuledPolicy final : public scaling::policy::Policy {
   // Ignores the bounds of `observation` and uses those of the rules.
   scaling::policy::Decision Decide(const scaling::policy::Observation& observation) override;
 
+  std::optional<double> forecast() const override { return policy_->forecast(); }
+
   // Of the last decision.
   const RuleTrace& trace() const { return trace_; }
 

@@ -35,6 +35,14 @@ struct Range {
   bool operator==(const Range& other) const = default;
 };
 
+// Who gives a target its replicas.
+enum class ActuatedBy {
+  kAgent,  // the agent's own actuator
+  // Another autoscaler, which asks the agent for the number (ExternalScaler, or the metrics). The
+  // agent observes the target, and gives no order.
+  kExternal,
+};
+
 // A workload with a number of replicas that the agent scales.
 struct Target {
   std::string id;                   // its name in the rules
@@ -46,6 +54,7 @@ struct Target {
       sla_aim;            // at most sla_max: a better latency that is worth replicas
   double patience = 0.5;  // how much of a replica may be short before one is added, 0 to 1
   Range range;            // the outer limits: no constraint exceeds them
+  ActuatedBy actuated_by = ActuatedBy::kAgent;
 };
 
 // How long before a window its floor comes in force.

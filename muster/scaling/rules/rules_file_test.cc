@@ -99,6 +99,8 @@ TEST(RulesFileTest, ReadsEveryKey) {
   EXPECT_EQ(billing.patience, 0.25);
   EXPECT_EQ(billing.range, (Range{1, 100}));
   EXPECT_EQ(rules.FindTarget("mail")->range, (Range{0, 0}));
+  EXPECT_EQ(billing.actuated_by, ActuatedBy::kAgent);
+  EXPECT_EQ(rules.FindTarget("mail")->actuated_by, ActuatedBy::kExternal);
   ASSERT_EQ(rules.constraints.size(), 5u);
   const Constraint& month_end = rules.constraints[1];
   EXPECT_EQ(month_end.name, "month-end");

@@ -29,6 +29,8 @@ muster::rocksdb::DatabaseOptions SyncDatabase(const Options& options) {
   database_options.read_only = options.read_only;
   database_options.write_buffer_bytes = kWriteBufferBytes;
   database_options.env = options.env;
+  database_options.on_failure = options.on_failure;
+  database_options.metrics = options.metrics;
   database_options.block_cache_bytes = kBlockCacheBytes;
   return database_options;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "muster/os/quarantine.h"
 #include "muster/rocksdb/database.h"
 #include "muster/sync/optimistic_sync_store.h"
+#include "muster/telemetry/registry.h"
 
 namespace muster::sync::rocksdb {
 
@@ -19,6 +21,8 @@ struct Options {
   // Sees the records as of its opening, can be open beside the owner, and refuses to write.
   bool read_only = false;
   ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
+  std::function<void(const absl::Status&)> on_failure = nullptr;  // as DatabaseOptions
+  telemetry::Registry* metrics = nullptr;                         // as DatabaseOptions
 };
 
 // One family, of records.

@@ -10,6 +10,7 @@
 #include "muster/base/log.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/item/batch_filter.h"
 #include "muster/item/cancelled_receipt.h"
 #include "muster/item/queue_names.h"
 #include "muster/ledger/batch_proto.h"
@@ -19,7 +20,9 @@
 #include "muster/rpc/status.h"
 #include "muster/scaling/policy/quote_proto.h"
 #include "muster/v1/batch.pb.h"
+#include "services/initiator/api/measured_quote.h"
 #include "services/initiator/api/submit_call.h"
+#include "services/initiator/batch/read_records.h"
 #include "services/initiator/batch/status.h"
 
 namespace muster::initiator::api {
@@ -27,28 +30,44 @@ namespace muster::initiator::api {
 namespace {
 
 constexpr size_t kMaxReasonBytes = 256;
-// Batches that are read for one page. A page of batches that are rare may have fewer than it could,
-// so that one call never reads a whole ledger.
-constexpr size_t kMaxReadForPage = 10'000;
+// Longer than two heartbeats: until then, processors of a server that has just started are not
+// heard.
+constexpr absl::Duration kWatchPatience = absl::Seconds(5);
 // CancelBatch answers how many processors have acknowledged it. Live processors acknowledge at
 // once.
 constexpr absl::Duration kAcknowledgePatience = absl::Seconds(2);
 
-bool IsWanted(const ledger::Batch& batch, const v1::ListBatchesRequest& request) {
-  if (!request.job().empty() && batch.job != request.job()) return false;
-  if (!request.tenant().empty() && batch.tenant != request.tenant()) return false;
-  const v1::BatchState state = ledger::ProgressOf(batch).state();
-  return request.states().empty() || std::find(request.states().begin(), request.states().end(),
-                                               state) != request.states().end();
+ledger::BatchState StateOf(int state) {
+  switch (state) {
+    case v1::BATCH_STATE_SEALED:
+      return ledger::BatchState::kSealed;
+    case v1::BATCH_STATE_COMPLETE:
+      return ledger::BatchState::kComplete;
+    case v1::BATCH_STATE_CANCELLED:
+      return ledger::BatchState::kCancelled;
+    default:
+      return ledger::BatchState::kOpen;
+  }
 }
 
-// Whether the request wants no batch that has ended.
-bool WantsOpenAlone(const v1::ListBatchesRequest& request) {
-  const auto open = [](int state) {
-    return state == v1::BATCH_STATE_OPEN || state == v1::BATCH_STATE_SEALED;
-  };
-  return !request.states().empty() &&
-         std::all_of(request.states().begin(), request.states().end(), open);
+absl::StatusOr<item::BatchFilter> FilterOf(const v1::ListBatchesRequest& request) {
+  item::BatchFilter filter;
+  filter.job = request.job();
+  filter.tenant = request.tenant();
+  for (const int state : request.states()) {
+    if (state < v1::BATCH_STATE_OPEN || state > v1::BATCH_STATE_CANCELLED) {
+      return rpc::BadField("states", "has one that no batch can be in");
+    }
+    filter.states.insert(StateOf(state));
+  }
+  if (request.has_since()) filter.since = base::FromProto(request.since());
+  filter.late = request.late();
+  filter.hides_calls = !request.calls();
+  filter.labels = {request.labels().begin(), request.labels().end()};
+  if (const absl::Status fault = item::CheckLabels(filter.labels); !fault.ok()) {
+    return rpc::BadField("labels", fault.message());
+  }
+  return filter;
 }
 
 }  // namespace
@@ -56,8 +75,11 @@ bool WantsOpenAlone(const v1::ListBatchesRequest& request) {
 BatchService::BatchService(const Dependencies& dependencies)
     : deps_(dependencies),
       uploads_("uploads", kUploadLimits, dependencies.clock),
+      retries_({dependencies.submissions, dependencies.scheduler, dependencies.uploads,
+                dependencies.ledger, dependencies.report_client, dependencies.jobs,
+                dependencies.open_content}),
       watches_(
-          {[this](uint64_t batch) { return StatusOf(batch); },
+          {[this](uint64_t batch) { return StatusOf(batch, kWatchPatience); },
            [this](uint64_t* seen, absl::Duration deadline) {
              deps_.scheduler->AwaitNews(seen, deadline);
            },
@@ -67,10 +89,12 @@ BatchService::BatchService(const Dependencies& dependencies)
                  void* tag) { RequestWatchBatch(context, request, writer, queue, queue, tag); },
           dependencies.clock) {}
 
-absl::StatusOr<v1::BatchStatus> BatchService::StatusOf(uint64_t batch) const {
-  const absl::StatusOr<batch::BatchStatus> batch_status = deps_.scheduler->Get(batch);
+absl::StatusOr<v1::BatchStatus> BatchService::StatusOf(uint64_t batch,
+                                                       absl::Duration patience) const {
+  absl::StatusOr<batch::BatchStatus> batch_status = deps_.scheduler->Get(batch);
   if (absl::IsNotFound(batch_status.status())) return NotHere(batch, batch_status.status());
   MUSTER_RETURN_IF_ERROR(batch_status.status());
+  if (deps_.wait_reasons != nullptr) deps_.wait_reasons->Explain(&*batch_status, patience);
   const absl::Time now = deps_.clock->Now();
   return batch::StatusOf(*batch_status, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
 }
@@ -127,14 +151,15 @@ grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
     if (!request->page_token().empty() && !absl::SimpleAtoi(request->page_token(), &below)) {
       return rpc::BadField("page_token", "is none of a response");
     }
-    MUSTER_ASSIGN_OR_RETURN(ledger::BatchPage wanted,
-                            WantsOpenAlone(*request)
-                                ? ListWantedOpen(*request, below, static_cast<size_t>(*page))
-                                : ListWanted(*request, below, static_cast<size_t>(*page)));
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<batch::BatchStatus> statuses,
-                            deps_.scheduler->StatusesOf(std::move(wanted.batches)));
+    MUSTER_ASSIGN_OR_RETURN(const item::BatchFilter filter, FilterOf(*request));
     const absl::Time now = deps_.clock->Now();
-    for (const batch::BatchStatus& status : statuses) {
+    MUSTER_ASSIGN_OR_RETURN(
+        ledger::BatchPage wanted,
+        item::FindBatches(*deps_.ledger, filter, below, static_cast<size_t>(*page), now));
+    MUSTER_ASSIGN_OR_RETURN(std::vector<batch::BatchStatus> statuses,
+                            deps_.scheduler->StatusesOf(std::move(wanted.batches)));
+    for (batch::BatchStatus& status : statuses) {
+      if (deps_.wait_reasons != nullptr) deps_.wait_reasons->Explain(&status);
       *response->add_batches() =
           batch::StatusOf(status, static_cast<uint64_t>(absl::ToUnixMicros(now)), now);
     }
@@ -143,40 +168,22 @@ grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
   });
 }
 
-absl::StatusOr<ledger::BatchPage> BatchService::ListWanted(const v1::ListBatchesRequest& request,
-                                                           uint64_t below, size_t max) const {
-  ledger::BatchPage wanted;
-  wanted.next_below = below;
-  size_t read = 0;
-  while (wanted.next_below != 0 && wanted.batches.size() < max && read < kMaxReadForPage) {
-    const size_t missing = max - wanted.batches.size();
-    MUSTER_ASSIGN_OR_RETURN(ledger::BatchPage page,
-                            deps_.ledger->ListBelow(wanted.next_below, missing));
-    wanted.next_below = page.next_below;
-    read += missing;
-    for (ledger::Batch& batch : page.batches) {
-      if (IsWanted(batch, request)) wanted.batches.push_back(std::move(batch));
-    }
-  }
-  return wanted;
+grpc::Status BatchService::ReadRecords(grpc::ServerContext* context,
+                                       const v1::ReadRecordsRequest* request,
+                                       v1::ReadRecordsResponse* response) {
+  return rpc::Answer(*context, [&] {
+    return batch::ReadRecords(*request, deps_.ledger, deps_.open_content, response);
+  });
 }
 
-absl::StatusOr<ledger::BatchPage> BatchService::ListWantedOpen(
-    const v1::ListBatchesRequest& request, uint64_t below, size_t max) const {
-  ledger::BatchPage wanted;
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, deps_.ledger->ListOpen());
-  for (auto number = open.rbegin(); number != open.rend(); ++number) {
-    if (*number >= below) continue;
-    if (wanted.batches.size() == max) {
-      wanted.next_below = wanted.batches.back().number;
-      break;
-    }
-    absl::StatusOr<ledger::Batch> batch = deps_.ledger->Get(*number);
-    if (!batch.ok()) continue;  // its problem is logged where it is stepped
-    batch->content.clear();
-    if (IsWanted(*batch, request)) wanted.batches.push_back(*std::move(batch));
-  }
-  return wanted;
+grpc::Status BatchService::RetryRejections(grpc::ServerContext* context,
+                                           const v1::RetryRejectionsRequest* request,
+                                           v1::RetryRejectionsResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(*response,
+                            retries_.Retry(*request, [context] { return context->IsCancelled(); }));
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status BatchService::CancelBatch(grpc::ServerContext* context,
@@ -271,15 +278,21 @@ absl::Status ValidateQuote(const v1::QuoteRequest& request) {
 absl::StatusOr<v1::QuoteResponse> Quotes::Quote(const v1::QuoteRequest& request,
                                                 absl::Duration timeout) {
   MUSTER_RETURN_IF_ERROR(ValidateQuote(request));
-  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, jobs_->GetDefinition(request.job()));
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
+                          sources_.jobs->GetDefinition(request.job()));
   const int64_t per_item = job.item.transactions;
   v1::SimulateRequest simulate;
   // All partitions belong to the target of the first one.
   simulate.set_queue(item::InputQueue(account_, job.name, 0).name);
   simulate.set_items((request.transactions() + per_item - 1) / per_item);
   if (request.has_sla()) *simulate.mutable_sla() = request.sla();
-  auto simulated =
-      agent_->Unary<v1::SimulateResponse>(&v1::ScalingService::Stub::Simulate, simulate, timeout);
+  auto simulated = sources_.agent->Unary<v1::SimulateResponse>(&v1::ScalingService::Stub::Simulate,
+                                                               simulate, timeout);
+  if (absl::IsUnavailable(simulated.status())) {
+    absl::StatusOr<v1::QuoteResponse> measured =
+        MeasuredQuote(request, job, sources_.ledger, sources_.clock->Now());
+    if (!absl::IsNotFound(measured.status())) return measured;
+  }
   MUSTER_RETURN_IF_ERROR(base::Annotate(simulated.status(), absl::StrCat("job '", job.name, "'")));
   return scaling::policy::QuoteOf(*std::move(simulated), simulate.items());
 }

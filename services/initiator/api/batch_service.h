@@ -23,6 +23,9 @@
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/batch_service.pb.h"
 #include "services/initiator/api/batch_watches.h"
+#include "services/initiator/api/retries.h"
+#include "services/initiator/api/wait_reasons.h"
+#include "services/initiator/batch/record_reader.h"
 #include "services/initiator/batch/scheduler.h"
 #include "services/initiator/submit/submissions.h"
 #include "services/initiator/submit/uploads.h"
@@ -32,9 +35,17 @@ namespace muster::initiator::api {
 // Thread-safe.
 class Quotes {
  public:
-  // The pointers are not owned. `account` is that of the jobs' queues.
-  Quotes(job::JobRegistry* jobs, client::ScalingLeaderClient* agent, std::string account)
-      : jobs_(jobs), agent_(agent), account_(std::move(account)) {}
+  // Not owned. Where no agent answers, the ledger's last batches say how fast the job is.
+  struct Sources {
+    job::JobRegistry* jobs = nullptr;
+    client::ScalingLeaderClient* agent = nullptr;
+    ledger::BatchLedger* ledger = nullptr;
+    base::Clock* clock = nullptr;
+  };
+
+  // `account` is that of the jobs' queues.
+  Quotes(const Sources& sources, std::string account)
+      : sources_(sources), account_(std::move(account)) {}
 
   // Errors are those of BatchService.Quote and those of the agent. The item count follows from the
   // job's limit of transactions per item; records so large that the byte limit cuts first make more
@@ -42,8 +53,7 @@ class Quotes {
   absl::StatusOr<v1::QuoteResponse> Quote(const v1::QuoteRequest& request, absl::Duration timeout);
 
  private:
-  job::JobRegistry* const jobs_;              // not owned
-  client::ScalingLeaderClient* const agent_;  // not owned
+  const Sources sources_;
   const std::string account_;
 };
 
@@ -73,6 +83,10 @@ class BatchService final
     // The instance names of the live processors; empty: the initiator knows of none.
     std::function<std::vector<std::string>()> processors = nullptr;
     Quotes* quotes = nullptr;
+    WaitReasons* wait_reasons = nullptr;  // null: it says of no batch why nothing is done for it
+    // Opens the content of a batch, to read records of it again.
+    batch::RecordReader::OpenContent open_content = nullptr;
+    job::JobRegistry* jobs = nullptr;  // of those whose rejections are retried
   };
 
   explicit BatchService(const Dependencies& dependencies);
@@ -98,23 +112,24 @@ class BatchService final
                      v1::QuoteResponse* response) override;
   grpc::Status GetReceipt(grpc::ServerContext* context, const v1::GetReceiptRequest* request,
                           v1::GetReceiptResponse* response) override;
+  grpc::Status ReadRecords(grpc::ServerContext* context, const v1::ReadRecordsRequest* request,
+                           v1::ReadRecordsResponse* response) override;
+  grpc::Status RetryRejections(grpc::ServerContext* context,
+                               const v1::RetryRejectionsRequest* request,
+                               v1::RetryRejectionsResponse* response) override;
 
  private:
-  // Up to `max` of the batches with numbers below `below` that the request wants.
-  absl::StatusOr<ledger::BatchPage> ListWanted(const v1::ListBatchesRequest& request,
-                                               uint64_t below, size_t max) const;
-  // As ListWanted, for a request that wants open or sealed batches alone.
-  absl::StatusOr<ledger::BatchPage> ListWantedOpen(const v1::ListBatchesRequest& request,
-                                                   uint64_t below, size_t max) const;
   absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch);
   absl::StatusOr<report::StoredReceipt> ReceiptOfCancelled(const ledger::Batch& batch);
-  // The batch's status, as its next revision.
-  absl::StatusOr<v1::BatchStatus> StatusOf(uint64_t batch) const;
+  // The batch's status, as its next revision. `patience` is that of WaitReasons.
+  absl::StatusOr<v1::BatchStatus> StatusOf(uint64_t batch,
+                                           absl::Duration patience = absl::ZeroDuration()) const;
   // The error for a batch that the ledger does not have, with what the report knows of it.
   absl::Status NotHere(uint64_t batch, const absl::Status& unknown) const;
 
   const Dependencies deps_;
   rpc::StreamLimiter uploads_;
+  Retries retries_;
   BatchWatches watches_;  // last: it uses the others
 };
 

@@ -9,6 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/proto_time.h"
+#include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
+#include "muster/os/temp_dir.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
@@ -81,7 +83,10 @@ class QuotesTest : public ::testing::Test {
   FakeAgent standby_, agent_;
   std::vector<std::string> known_ = {standby_.address(), agent_.address()};
   client::ScalingLeaderClient leader_{[this] { return known_; }, {}};
-  Quotes quotes_{&jobs_, &leader_, "acme"};
+  const os::TempDir dir_;
+  const std::unique_ptr<ledger::rocksdb::RocksDbBatchLedger> ledger_ =
+      ledger::rocksdb::RocksDbBatchLedger::Open(dir_ / "ledger", {}).value();
+  Quotes quotes_{{&jobs_, &leader_, ledger_.get(), &clock_}, "acme"};
   BatchService service_{{.quotes = &quotes_}};
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<v1::BatchService::Stub> stub_;
@@ -171,6 +176,81 @@ TEST_F(QuotesTest, IsUnavailableWhereNobodyLeadsOrKnows) {
   const absl::Status status = Quote(1).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("job 'shop': no scaling agent is known; "));
+}
+
+// Batches of "shop": one of 1,000 transactions that took 100 s, and one of 3,000 that took 100 s,
+// while no agent is known.
+class MeasuredQuotesTest : public QuotesTest {
+ protected:
+  MeasuredQuotesTest() {
+    known_.clear();
+    Complete(1, "shop", 1000, absl::Seconds(100));
+    Complete(2, "other", 1'000'000, absl::Seconds(1));
+    Complete(3, "shop", 3000, absl::Seconds(100));
+  }
+
+  void Begin(uint64_t number, const std::string& job, uint32_t transactions) {
+    ledger::Batch batch;
+    batch.number = number;
+    batch.request_id = absl::StrCat(number);
+    batch.job = job;
+    batch.created = clock_.Now();
+    ledger::ItemBoundary item;
+    item.length = 10;
+    item.transactions = transactions;
+    ASSERT_TRUE(ledger_->Create(batch, {&item, 1}).ok());
+    ASSERT_TRUE(ledger_->Seal(number, 10).ok());
+  }
+  void Complete(uint64_t number, const std::string& job, uint32_t transactions,
+                absl::Duration takes) {
+    Begin(number, job, transactions);
+    ASSERT_TRUE(ledger_->MarkComplete(number, clock_.Now() + takes).ok());
+  }
+};
+
+TEST_F(MeasuredQuotesTest, AreMadeOfTheLastBatchesWhereNoAgentAnswersAndSaySo) {
+  const auto quote = Quote(10'000);
+  ASSERT_TRUE(quote.ok()) << quote.status();
+  EXPECT_EQ(quote->measured_batches(), 2);
+  EXPECT_EQ(quote->items(), 20);
+  EXPECT_EQ(base::FromProto(quote->finish()), clock_.Now() + absl::Seconds(500));
+  EXPECT_EQ(quote->shortest_sla().seconds(), 500);
+  EXPECT_EQ(quote->replicas(), 0);
+  EXPECT_EQ(
+      quote->explanation(),
+      "No scaling agent makes this forecast: it is from the measured speed of the job's last 2 "
+      "batches, 20.0 transactions/s from submit to end, with the workers that there were.");
+}
+
+TEST_F(MeasuredQuotesTest, KeepAPromiseOrSayHowLateItWouldBe) {
+  v1::QuoteRequest request;
+  request.set_job("shop");
+  request.set_transactions(10'000);
+  *request.mutable_sla() = base::ToProto(absl::Seconds(500));
+  EXPECT_TRUE(Quote(request)->feasible());
+  *request.mutable_sla() = base::ToProto(absl::Seconds(440));
+  EXPECT_FALSE(Quote(request)->feasible());
+  EXPECT_EQ(Quote(request)->late_by().seconds(), 60);
+}
+
+TEST_F(MeasuredQuotesTest, TakeNoBatchForFasterThanTheFastestWas) {
+  EXPECT_EQ(Quote(1)->shortest_sla().seconds(), 100);
+}
+
+TEST_F(MeasuredQuotesTest, PutWhatIsOpenFirst) {
+  Begin(4, "shop", 2000);
+  const auto quote = Quote(10'000);
+  EXPECT_EQ(quote->shortest_sla().seconds(), 600);
+  EXPECT_THAT(quote->explanation(), HasSubstr(" 2000 transactions of open batches come first."));
+}
+
+TEST_F(MeasuredQuotesTest, LeaveTheWordToAnAgentThatAnswers) {
+  known_ = {agent_.address()};
+  EXPECT_EQ(Quote(10'000)->measured_batches(), 0);
+  Answer(absl::NotFoundError("no target has the queue shop-in-0"));
+  EXPECT_TRUE(absl::IsNotFound(Quote(10'000).status()));
+  Answer(absl::UnavailableError("no speed is known yet"));
+  EXPECT_EQ(Quote(10'000)->measured_batches(), 2);
 }
 
 TEST_F(QuotesTest, GivesTheAgentNoLongerThanTheCallerGives) {

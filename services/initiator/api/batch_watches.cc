@@ -310,7 +310,7 @@ void BatchWatches::ForgetLocked(uint64_t batch) {
 BatchWatches::Action BatchWatches::NextLocked(Watcher* watcher) {
   if (watcher->writing_ || watcher->finishing_) return Action::kNone;
   if (watcher->left_) {
-    watcher->EndWith(absl::CancelledError("nobody watches any more"));
+    watcher->EndWith(absl::CancelledError("the caller of this watch has left"));
   } else if (draining_) {
     watcher->EndWith(absl::UnavailableError("this initiator is about to stop: watch on"));
   }

@@ -1,5 +1,5 @@
-// LedgerService: gives controllers and other initiators access to this initiator's ledger
-// (proto/muster/v1/ledger_service.proto).
+// LedgerService: gives controllers, processors and other initiators access to this initiator's
+// ledger and to the content of its batches (proto/muster/v1/ledger_service.proto).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "grpcpp/server_context.h"
+#include "grpcpp/support/sync_stream.h"
+#include "muster/content/item_content.h"
 #include "muster/item/redrive.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/v1/ledger_service.grpc.pb.h"
@@ -21,15 +23,27 @@ class LedgerService final : public v1::LedgerService::Service {
   // Answers FindRequest, with its statuses; empty: this initiator claims no request ids.
   using FindRequestBatch = std::function<absl::StatusOr<uint64_t>(const std::string& directory,
                                                                   const std::string& request_id)>;
+  // The file that holds the content of a batch: an absolute path. NotFound: no file does.
+  using FindContentFile = std::function<absl::StatusOr<std::string>(const ledger::Batch& batch)>;
 
-  // `ledger` and `reopener`, which reopens batches of `ledger`, are not owned. The service calls
-  // `on_complete` with each batch that a controller marks complete, on the thread of that RPC.
+  // Those who wait for batches. Called on the threads of RPCs.
+  struct Waiters {
+    // Whether anyone waits for what becomes of the batch's records; empty: for none.
+    std::function<bool(uint64_t batch)> wants_outcome;
+    // The controller marks the batch complete; it may have told what became of its records, else
+    // null.
+    std::function<void(uint64_t batch, const v1::BatchOutcome* outcome)> on_complete;
+  };
+
+  // `ledger`, `reopener`, which reopens batches of `ledger`, and `content` are not owned.
   LedgerService(ledger::BatchLedger* ledger, item::BatchReopener* reopener,
-                std::function<void(uint64_t batch)> on_complete,
+                content::ItemContent* content, FindContentFile find_content_file, Waiters waiters,
                 FindRequestBatch find_request = nullptr)
       : ledger_(ledger),
         reopener_(reopener),
-        on_complete_(std::move(on_complete)),
+        content_(content),
+        find_content_file_(std::move(find_content_file)),
+        waiters_(std::move(waiters)),
         find_request_(std::move(find_request)) {}
 
   grpc::Status GetLedgerBatch(grpc::ServerContext* context,
@@ -43,11 +57,20 @@ class LedgerService final : public v1::LedgerService::Service {
                            v1::ReopenItemsResponse* response) override;
   grpc::Status FindRequest(grpc::ServerContext* context, const v1::FindRequestRequest* request,
                            v1::FindRequestResponse* response) override;
+  grpc::Status LocateContent(grpc::ServerContext* context, const v1::LocateContentRequest* request,
+                             v1::LocateContentResponse* response) override;
+  grpc::Status ReadItems(grpc::ServerContext* context, const v1::ReadItemsRequest* request,
+                         grpc::ServerWriter<v1::ReadItemsResponse>* writer) override;
 
  private:
+  absl::Status Locate(const v1::LocateContentRequest& request,
+                      v1::LocateContentResponse* response) const;
+
   ledger::BatchLedger* const ledger_;    // not owned
   item::BatchReopener* const reopener_;  // not owned
-  const std::function<void(uint64_t batch)> on_complete_;
+  content::ItemContent* const content_;  // not owned
+  const FindContentFile find_content_file_;
+  const Waiters waiters_;
   const FindRequestBatch find_request_;
 };
 

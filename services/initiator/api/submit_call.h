@@ -13,6 +13,7 @@
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "services/initiator/batch/scheduler.h"
 #include "services/initiator/submit/submissions.h"
+#include "services/initiator/submit/upload_syncer.h"
 #include "services/initiator/submit/uploads.h"
 
 namespace muster::initiator::api {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -41,5 +42,12 @@ inline const absl::Duration kHeartbeatWarmup = 3 * bus::kHeartbeatInterval;
 absl::StatusOr<int64_t> FirstBatchNumber(ledger::BatchLedger* ledger,
                                          report::ReportClient* report_client, base::Clock* clock,
                                          bool lost, absl::Duration up);
+
+// The highest number that the ledger or the report knows; 0: none. The counter may have been
+// restored from a copy that is older than they are. `up` and errors are those of FirstBatchNumber.
+// std::nullopt: the report is away for longer, and batches do not wait for it; a warning is logged.
+absl::StatusOr<std::optional<int64_t>> HighestBatchNumber(ledger::BatchLedger* ledger,
+                                                          report::ReportClient* report_client,
+                                                          absl::Duration up);
 
 }  // namespace muster::initiator::batch

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/civil_time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
 #include "muster/os/temp_dir.h"
@@ -13,6 +14,8 @@
 
 namespace muster::initiator::batch {
 namespace {
+
+using ::testing::Optional;
 
 // A report that is unavailable when the test says so.
 class MoodyDesk final : public report::ReportClient {
@@ -111,6 +114,33 @@ TEST_F(NumberStartTest, NeverStandsStillThoughTheClockDoes) {
   clock_.Advance(absl::FromUnixSeconds(0) - clock_.Now());
   Record(5);
   EXPECT_EQ(*First(), 5 + kNumbersInHand);
+}
+
+class HighestNumberTest : public NumberStartTest {
+ protected:
+  absl::StatusOr<std::optional<int64_t>> Highest(absl::Duration up = kHeartbeatWarmup) {
+    return HighestBatchNumber(ledger_.get(), &report_client_, up);
+  }
+};
+
+TEST_F(HighestNumberTest, IsThatOfLedgerAndReport) {
+  EXPECT_THAT(*Highest(), Optional(0));
+  report_client_.highest = 3;
+  EXPECT_THAT(*Highest(), Optional(3));
+  Record(5);
+  EXPECT_THAT(*Highest(), Optional(5));
+}
+
+// An initiator that began with a restored counter gave a number of the report again.
+TEST_F(HighestNumberTest, WaitsForAReportThatWasNotHeardOfYet) {
+  report_client_.highest = absl::UnavailableError("no controller");
+  EXPECT_TRUE(absl::IsUnavailable(Highest(kHeartbeatWarmup - absl::Milliseconds(1)).status()));
+}
+
+TEST_F(HighestNumberTest, IsNotKnownWhileTheReportIsAway) {
+  report_client_.highest = absl::UnavailableError("no controller");
+  Record(5);
+  EXPECT_EQ(*Highest(), std::nullopt);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// BlobSweep: deletes blobs that no batch needs, and that nobody deletes: those whose owner died
-// with them, or was dropped.
+// BlobSweep: deletes blobs that no batch needs and that their owners do not delete, because they
+// died, or were dropped, before they could.
 //
 //   a blob                              belongs to                  which deletes it
 //   batch-N-of-OWNER-item-I             item I of batch N           when N is over (remover.h)
@@ -45,8 +45,8 @@ class BlobSweep {
     report::ReportClient* report_client = nullptr;
     blob::BlobStore* blobs = nullptr;
     base::Clock* clock = nullptr;
-    // OK: another initiator has the batch, and looks after its blobs. ledger::UnknownToAll: none
-    // that is known has it. Empty: nobody else uses the blob store.
+    // OK: another initiator has the batch, and looks after its blobs. ledger::UnknownToAll: no
+    // known initiator has it. Empty: no other initiator uses the blob store.
     std::function<absl::Status(uint64_t batch)> find_elsewhere = nullptr;
   };
 

@@ -8,12 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
-#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/bus/trigger_bus.h"
+#include "muster/item/batch_trace.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
 #include "muster/report/report_proto.h"
+#include "services/initiator/batch/batch_spans.h"
 #include "services/initiator/batch/remover.h"
 
 namespace muster::initiator::batch {
@@ -38,36 +39,37 @@ absl::Status RestoreInto(const ledger::Batch& batch, job::JobRegistry* jobs, bus
   return absl::OkStatus();
 }
 
-// A refill is fruitless if no further item is counted until the next one. After so many in a row
-// the queue cannot be trusted: the batch has a problem, and the pauses before the next refill have
-// grown.
-constexpr int kMaxFruitlessRefills = 5;
-constexpr absl::Duration kMinRefillPause = absl::Seconds(1);
-constexpr absl::Duration kMaxRefillPause = absl::Minutes(2);
-
 // How long the engine trusts that the registry still has the job, unless a queue shows a loss: with
 // thousands of open batches, asking at every step would cost too much.
 constexpr absl::Duration kJobTrust = absl::Minutes(1);
 
-// Content that is not what was sealed is read again only so often: it may be long, and stays as it
-// is until a person puts it back.
-constexpr absl::Duration kContentRecheck = absl::Minutes(1);
-
-// Longer than a restart of the workers that fit a batch: to take its items out of the queue and put
-// them again costs more than to give them back for so long.
-constexpr absl::Duration kSuspendAfter = absl::Minutes(1);
+// Content that is not what was sealed stays as it is until a person puts it back. To look for that
+// takes at most a share of the time, as the content may be long.
+constexpr int kContentRecheckShare = 10;
+constexpr absl::Duration kMinContentRecheck = absl::Seconds(1);
+constexpr absl::Duration kMaxContentRecheck = absl::Minutes(1);
 
 }  // namespace
 
 absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
+  absl::StatusOr<StepResult> step = StepOnce(stop);
+  // A batch that waits for something else must not hold up those behind it.
+  if (!step.ok() || *step != StepResult::kHeldBack) LeaveLine();
+  return step;
+}
+
+absl::StatusOr<StepResult> BatchEngine::StepOnce(const std::stop_token& stop) {
   const absl::StatusOr<ledger::Batch> recorded = tools_.stores.ledger->Get(number_);
   if (absl::IsNotFound(recorded.status())) return StepResult::kDone;  // another initiator's
   MUSTER_RETURN_IF_ERROR(recorded.status());
   const ledger::Batch& batch = *recorded;
-  if (batch.state == ledger::BatchState::kCancelled) {
-    MUSTER_RETURN_IF_ERROR(EndSuspension());
-    MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
-    return StepResult::kDone;
+  std::optional<base::TraceContext> trace = batch.trace;
+  if (trace.has_value()) trace->parent = item::BatchSpanId(*trace, number_);
+  const base::LogTrace log_trace(trace.has_value() ? &*trace : nullptr);
+  if (batch.state == ledger::BatchState::kCancelled) return End(batch);
+  if (batch.undecided && tools_.decide) {
+    MUSTER_ASSIGN_OR_RETURN(const bool stays, tools_.decide(number_));
+    if (!stays) return StepResult::kDone;
   }
   const absl::Status prepared = Prepare(batch, stop);
   if (input::HasNotArrived(prepared)) return StepResult::kNeedsContent;
@@ -76,9 +78,8 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
   MUSTER_CHECK(enqueuer_ != nullptr && lost_items_.has_value(), "batch ", number_,
                " is prepared and has no enqueuer");
   if (batch.state == ledger::BatchState::kComplete) {
-    MUSTER_RETURN_IF_ERROR(EndSuspension());
-    MUSTER_RETURN_IF_ERROR(DeleteBlobs(batch));
-    return StepResult::kDone;
+    if (tools_.on_complete) tools_.on_complete(batch);
+    return End(batch);
   }
   absl::StatusOr<StepResult> advanced = Advance(batch, stop);
   if (!number_taken_) return advanced;
@@ -88,17 +89,46 @@ absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(EndSuspension());
   base::Log(base::kError, "a batch has ended: its number is another initiator's",
             {{"batch", number_}, {"why", advanced.status().message()}});
+  RecordEnd();
   return StepResult::kDisowned;
+}
+
+absl::StatusOr<StepResult> BatchEngine::End(const ledger::Batch& batch) {
+  MUSTER_RETURN_IF_ERROR(CleanUp(batch));
+  // One that was complete before this engine began has its span.
+  if (advanced_ || batch.state == ledger::BatchState::kCancelled) RecordEnd(batch);
+  return StepResult::kDone;
+}
+
+void BatchEngine::RecordEnd(const ledger::Batch& batch) const {
+  RecordBatch(tools_.stores.spans, batch, batch.completed.value_or(tools_.stores.clock->Now()));
+}
+
+void BatchEngine::RecordEnd() const {
+  const absl::StatusOr<ledger::Batch> ended = tools_.stores.ledger->Get(number_);
+  if (ended.ok()) RecordEnd(*ended);
 }
 
 absl::StatusOr<StepResult> BatchEngine::Advance(const ledger::Batch& batch,
                                                 const std::stop_token& stop) {
+  advanced_ = true;
   if (batch.state == ledger::BatchState::kOpen || batch.enqueued_items < batch.items) {
+    // Its own items may fill the queue although no worker can work on them.
+    if (was_held_back_) MUSTER_RETURN_IF_ERROR(CheckWorkable(batch));
+    MUSTER_RETURN_IF_ERROR(AwaitTurn(batch));
     const absl::Status enqueued = Enqueue(batch, stop);
-    if (input::HasNotArrived(enqueued)) return StepResult::kNeedsContent;
-    MUSTER_RETURN_IF_ERROR(enqueued);
+    const bool has_arrived = !input::HasNotArrived(enqueued);
+    if (has_arrived) MUSTER_RETURN_IF_ERROR(enqueued);
+    if (enqueuer_->held_back()) return HoldBack();
+    if (!has_arrived) return StepResult::kNeedsContent;
+    PassTurnOn(batch);
     MUSTER_RETURN_IF_ERROR(AwaitRegistered());
-    MUSTER_RETURN_IF_ERROR(tools_.report_client->CheckCompletion(number_));
+    // The last result of a batch that was sealed before its last items were put completes it,
+    // unless a process before this one put them, and died before it could be told.
+    const bool was_sealed = batch.state == ledger::BatchState::kSealed;
+    if (!was_sealed || may_be_counted_) {
+      MUSTER_RETURN_IF_ERROR(tools_.report_client->CheckCompletion(number_));
+    }
     return StepResult::kNeedsResults;
   }
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, AskReport());
@@ -107,6 +137,7 @@ absl::StatusOr<StepResult> BatchEngine::Advance(const ledger::Batch& batch,
     MUSTER_RETURN_IF_ERROR(
         tools_.stores.ledger->Cancel(number_, counted.cancelled->when, counted.cancelled->reason));
     MUSTER_RETURN_IF_ERROR(EndSuspension());
+    RecordEnd();
     return StepResult::kCancelled;
   }
   MUSTER_RETURN_IF_ERROR(RefillWhatIsLost(batch, counted));
@@ -123,7 +154,10 @@ std::optional<SplitProgress> BatchEngine::split_progress() const {
 absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_token& stop) {
   if (enqueuer_ != nullptr) return absl::OkStatus();
   if (!job_.has_value()) {
-    MUSTER_ASSIGN_OR_RETURN(job_, job::ParseJob(batch.job_definition, batch.job));
+    // Most batches of a job have the same definition.
+    MUSTER_ASSIGN_OR_RETURN(job_, tools_.jobs == nullptr
+                                      ? job::ParseJob(batch.job_definition, batch.job)
+                                      : tools_.jobs->Parse(batch.job_definition, batch.job));
     owner_ = batch.owner;
   }
   BeginToRegister();
@@ -135,6 +169,7 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_to
     source_ = *std::move(source);
   }
   Options options = tools_.options;
+  options.back_pressure = tools_.back_pressure;
   // Until the batch is registered, no more than one run of items waits to be counted.
   options.before_next_run = [this] { return AwaitRegistered(); };
   options.late_incarnation = [this](const queue::QueueId& queue) {
@@ -157,24 +192,44 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchEngine::OpenSource(const ledge
   if (!batch.content.empty()) {
     return BatchSource::Over(SourceOf(batch.content), tools_.content->PathOf(number_), job_->input);
   }
+  const bool was_whole =
+      batch.state != ledger::BatchState::kOpen || batch.sealed_content.has_value();
+  if (was_whole && !batch.content_deleted && !tools_.content->IsSealed(number_)) {
+    // Otherwise the store would begin an empty upload, though the client has sent all of it.
+    return absl::DataLossError(absl::StrCat("the content of batch ", number_, " is not there. Put ",
+                                            tools_.content->PathOf(number_),
+                                            " back, or cancel the batch and submit it again"));
+  }
   MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<const input::ByteSource> content,
                           tools_.content->OpenContent(number_));
-  MUSTER_RETURN_IF_ERROR(CheckContent(batch, *content, stop));
+  MUSTER_RETURN_IF_ERROR(CheckContent(batch, &content, stop));
   return BatchSource::Over(std::move(content), tools_.content->PathOf(number_), job_->input);
 }
 
-// Content that still arrives, or is sealed later, needs no check here: the seal compares all of it.
-absl::Status BatchEngine::CheckContent(const ledger::Batch& batch, const input::ByteSource& content,
+// Content that still arrives needs no check here: its reads are held against what arrived, and the
+// seal compares all of it.
+absl::Status BatchEngine::CheckContent(const ledger::Batch& batch,
+                                       std::shared_ptr<const input::ByteSource>* content,
                                        const std::stop_token& stop) {
   const bool is_split =
       batch.state != ledger::BatchState::kOpen && batch.enqueued_items == batch.items;
-  const bool is_whole = content.size() != input::kStillGrowing;
-  if (is_split || !is_whole || !batch.sealed_content.has_value()) return absl::OkStatus();
+  const bool is_whole = (*content)->size() != input::kStillGrowing;
+  if (is_split || !is_whole) return absl::OkStatus();
+  // It may have been sealed after `batch` was read.
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch sealed, tools_.stores.ledger->Get(number_));
+  if (!sealed.sealed_content.has_value()) return absl::OkStatus();
   const absl::Duration now = tools_.stores.clock->Monotonic();
   if (now < content_checked_again_at_) return content_damage_;
-  const absl::Status same = CheckSealed(content, *batch.sealed_content, stop);
+  absl::StatusOr<BlockHashes> hashes = CheckSealed(**content, *sealed.sealed_content, stop);
+  const absl::Status same = hashes.status();
+  if (same.ok()) {
+    *content = std::make_shared<CheckedSource>(tools_.content->PathOf(number_), *content,
+                                               *std::move(hashes));
+  }
   if (!absl::IsDataLoss(same)) return same;
-  content_checked_again_at_ = now + kContentRecheck;
+  const absl::Duration end = tools_.stores.clock->Monotonic();
+  content_checked_again_at_ =
+      end + std::clamp(kContentRecheckShare * (end - now), kMinContentRecheck, kMaxContentRecheck);
   content_damage_ = absl::DataLossError(absl::StrCat(
       "the content of batch ", number_, " is not what its submitter sealed: ", same.message(),
       ". Put ", tools_.content->PathOf(number_),
@@ -187,10 +242,8 @@ absl::Status BatchEngine::CheckContent(const ledger::Batch& batch, const input::
 // which may be gone, as after a cancel, before a controller that hangs has answered.
 void BatchEngine::BeginToRegister() {
   if (registered_ || registering_.valid()) return;
-  const auto task = std::make_shared<std::packaged_task<absl::Status()>>(
-      [client = tools_.report_client, shape = Shape()] {
-        return client->RegisterBatch(shape).status();
-      });
+  const auto task = std::make_shared<std::packaged_task<absl::StatusOr<report::Progress>()>>(
+      [client = tools_.report_client, shape = Shape()] { return client->RegisterBatch(shape); });
   registering_ = task->get_future();
   if (tools_.registrations == nullptr) return (*task)();
   tools_.registrations->Add([task] { (*task)(); });
@@ -211,7 +264,9 @@ absl::Status BatchEngine::AwaitRegistered() {
   BeginToRegister();
   if (registered_) return absl::OkStatus();
   MUSTER_CHECK(registering_.valid(), "batch ", number_, " is neither registered nor registering");
-  MUSTER_RETURN_IF_ERROR(NoteAnswer(registering_.get()));
+  const absl::StatusOr<report::Progress> progress = registering_.get();
+  MUSTER_RETURN_IF_ERROR(NoteAnswer(progress.status()));
+  may_be_counted_ = progress->items() > 0;
   registered_ = true;
   return absl::OkStatus();
 }
@@ -227,6 +282,56 @@ absl::Status BatchEngine::Enqueue(const ledger::Batch& batch, const std::stop_to
   return enqueuer_->Enqueue(number_, stop);
 }
 
+absl::Status BatchEngine::AwaitTurn(const ledger::Batch& batch) {
+  if (!job_->order_by.has_value()) return absl::OkStatus();
+  if (!earlier_.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(earlier_, tools_.stores.ledger->ListOpen());
+    std::erase_if(*earlier_, [this](uint64_t number) { return number >= number_; });
+  }
+  while (!earlier_->empty()) {
+    const absl::StatusOr<ledger::Batch> earlier = tools_.stores.ledger->Get(earlier_->front());
+    const bool comes_first =
+        earlier.ok() && earlier->job == batch.job && !ledger::IsOver(earlier->state) &&
+        (earlier->state == ledger::BatchState::kOpen || earlier->enqueued_items < earlier->items);
+    if (comes_first) {
+      return absl::UnavailableError(
+          absl::StrCat("job '", batch.job, "' keeps the order of its batches: batch ",
+                       earlier->number, ", which was taken in before, is not wholly put yet"));
+    }
+    if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
+    earlier_->erase(earlier_->begin());
+  }
+  return absl::OkStatus();
+}
+
+void BatchEngine::PassTurnOn(const ledger::Batch& batch) {
+  if (!job_->order_by.has_value() || !tools_.on_turn) return;
+  const absl::StatusOr<std::vector<uint64_t>> open = tools_.stores.ledger->ListOpen();
+  if (!open.ok()) return;  // the others look by themselves, a little later
+  for (const uint64_t number : *open) {
+    if (number <= number_) continue;
+    const absl::StatusOr<ledger::Batch> next = tools_.stores.ledger->Get(number);
+    if (!next.ok() || next->job != batch.job) continue;
+    return tools_.on_turn(number);
+  }
+}
+
+absl::StatusOr<StepResult> BatchEngine::HoldBack() {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, tools_.stores.ledger->Get(number_));
+  hold_ = tools_.back_pressure->HoldBack(item::InputQueue(tools_.options.account, job_->name, 0),
+                                         number_, batch.items - batch.enqueued_items);
+  is_in_line_ = was_held_back_ = true;
+  return StepResult::kHeldBack;
+}
+
+void BatchEngine::LeaveLine() {
+  if (!is_in_line_) return;
+  is_in_line_ = false;
+  const std::optional<uint64_t> next =
+      tools_.back_pressure->Leave(item::InputQueue(tools_.options.account, job_->name, 0), number_);
+  if (next.has_value() && tools_.on_turn) tools_.on_turn(*next);
+}
+
 absl::Status BatchEngine::RestoreJob(const ledger::Batch& batch) {
   if (tools_.jobs == nullptr) return absl::OkStatus();
   return RestoreInto(batch, tools_.jobs, tools_.stores.bus, tools_.options.instance);
@@ -240,92 +345,16 @@ absl::Status BatchEngine::RestoreJobIfDue(const ledger::Batch& batch) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<uint64_t>> BatchEngine::FindLost(const ledger::Batch& batch) {
-  absl::StatusOr<std::vector<uint64_t>> lost = lost_items_->FindLost(batch);
-  if (!absl::IsNotFound(lost.status())) return lost;
-  MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
-  MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
-  return lost_items_->FindLost(batch);
-}
-
-absl::StatusOr<std::vector<ledger::PutMark>> BatchEngine::MarkFromNowOn(
-    const ledger::Batch& batch) {
-  absl::StatusOr<std::vector<ledger::PutMark>> marks = lost_items_->MarksOfNow();
-  if (absl::IsNotFound(marks.status())) {
-    MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
-    MUSTER_RETURN_IF_ERROR(queues_->EnsureAnew(*job_));
-    marks = lost_items_->MarksOfNow();
-  }
-  MUSTER_RETURN_IF_ERROR(marks.status());
-  MUSTER_RETURN_IF_ERROR(tools_.stores.ledger->MarkEnqueued(number_, batch.enqueued_items, *marks));
-  return marks;
-}
-
-absl::Status BatchEngine::CheckSuspension(const ledger::Batch& batch) {
-  if (tools_.suspended == nullptr) return absl::OkStatus();
-  if (batch.handler_version.empty() || !tools_.no_worker_fits(batch)) {
-    misfit_since_ = absl::InfiniteDuration();
-    return EndSuspension();
-  }
-  const absl::Duration now = tools_.stores.clock->Monotonic();
-  misfit_since_ = std::min(misfit_since_, now);
-  if (!tools_.suspended->Contains(number_)) {
-    if (now - misfit_since_ < kSuspendAfter) return absl::OkStatus();
-    MUSTER_RETURN_IF_ERROR(tools_.suspended->Add(number_));
-    base::Log(base::kWarning, "the items of a batch that no worker fits leave the queue",
-              {{"batch", number_}, {"handler_version", batch.handler_version}});
-  }
-  return absl::UnavailableError(absl::StrCat("no processor has handler version '",
-                                             batch.handler_version, "' of job '", batch.job,
-                                             "': its items wait in the ledger until one has"));
-}
-
-absl::Status BatchEngine::EndSuspension() {
-  if (tools_.suspended == nullptr || !tools_.suspended->Contains(number_)) return absl::OkStatus();
-  return tools_.suspended->Remove(number_);
-}
-
 absl::StatusOr<report::Progress> BatchEngine::AskReport() {
   // Registers at every check: the report may have been lost, or restored from an older copy.
   MUSTER_RETURN_IF_ERROR(NoteAnswer(tools_.report_client->RegisterBatch(Shape()).status()));
   return tools_.report_client->GetProgress(number_);
 }
 
-absl::Status BatchEngine::RefillWhatIsLost(const ledger::Batch& batch,
-                                           const report::Progress& counted) {
-  if (static_cast<uint64_t>(counted.items()) >= batch.items) {
-    // An earlier request may have been lost; and the answer says why there is no receipt yet.
-    return tools_.report_client->CheckCompletion(number_);
-  }
-  MUSTER_RETURN_IF_ERROR(RestoreJobIfDue(batch));
-  MUSTER_RETURN_IF_ERROR(CheckSuspension(batch));
-  ledger::Batch marked = batch;
-  if (marked.put_marks.size() != lost_items_->partitions()) {
-    MUSTER_ASSIGN_OR_RETURN(marked.put_marks, MarkFromNowOn(batch));
-  }
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> lost, FindLost(marked));
-  return lost.empty() ? absl::OkStatus() : Refill(marked, lost, counted.items());
-}
-
-absl::Status BatchEngine::Refill(const ledger::Batch& batch, const std::vector<uint64_t>& lost,
-                                 int64_t counted) {
-  if (counted != counted_at_refill_) {
-    fruitless_refills_ = 0;
-    refill_at_ = -absl::InfiniteDuration();
-  }
-  const absl::Status vanish = absl::DataLossError(
-      absl::StrCat("items of batch ", number_, " vanish from the queue: ", lost.size(),
-                   " are missing after ", fruitless_refills_, " times of putting them again"));
-  const bool has_problem = fruitless_refills_ >= kMaxFruitlessRefills;
-  const absl::Duration now = tools_.stores.clock->Monotonic();
-  if (now >= refill_at_) {
-    MUSTER_RETURN_IF_ERROR(RestoreJob(batch));
-    MUSTER_RETURN_IF_ERROR(enqueuer_->Refill(number_, lost));
-    counted_at_refill_ = counted;
-    refill_at_ =
-        now + base::ExponentialBackoff(++fruitless_refills_, kMinRefillPause, kMaxRefillPause);
-  }
-  return has_problem ? vanish : absl::OkStatus();
+absl::Status BatchEngine::CleanUp(const ledger::Batch& batch) {
+  if (tools_.damaged != nullptr) tools_.damaged->Clear(number_);
+  MUSTER_RETURN_IF_ERROR(EndSuspension());
+  return DeleteBlobs(batch);
 }
 
 absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {

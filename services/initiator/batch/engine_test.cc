@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <stop_token>
@@ -123,14 +124,36 @@ class OneUpload final : public ContentStore {
     return absl::StrCat("/data/uploads/", batch);
   }
   absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t) override {
-    return SourceOf(content);
+    on_open();
+    return std::make_shared<Changing>(&content, &becomes);
   }
   std::optional<uint64_t> DurableBytes(uint64_t) override { return content.size(); }
-  bool IsSealed(uint64_t) const override { return true; }
+  bool IsSealed(uint64_t) const override { return is_there; }
   void Refuse(uint64_t, const absl::Status&) override {}
   absl::Status Delete(uint64_t) override { return absl::OkStatus(); }
 
   std::string content;
+  std::string becomes;  // once all of it has been read; empty: it stays as it is
+  bool is_there = true;
+  std::function<void()> on_open = [] {};
+
+ private:
+  class Changing final : public input::ByteSource {
+   public:
+    Changing(std::string* content, const std::string* becomes)
+        : content_(content), becomes_(becomes), size_(content->size()) {}
+    uint64_t size() const override { return size_; }
+    absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const override {
+      const auto got = input::TextSource(*content_).Read(offset, out, bytes);
+      if (!becomes_->empty() && offset + *got == size_) *content_ = *becomes_;
+      return got;
+    }
+
+   private:
+    std::string* const content_;
+    const std::string* const becomes_;
+    const uint64_t size_;
+  };
 };
 
 class SealedContentTest : public BatchEngineTest {
@@ -204,7 +227,7 @@ TEST_F(SealedContentTest, IsLookedAtAgainOnceInAWhileAndSplitWhenItIsBack) {
   const absl::Status damaged = engine_->Step({}).status();
   upload_.content = kContent;
   EXPECT_EQ(engine_->Step({}).status(), damaged) << "reading it each time would cost too much";
-  clock_.Advance(absl::Minutes(1));
+  clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
 }
 
@@ -216,14 +239,108 @@ TEST_F(SealedContentTest, IsNotReadForABatchThatIsSplitAndPut) {
   EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
 }
 
+// The short upload of a client was sealed while the engine made the queues, and changed on the
+// disk.
+TEST_F(SealedContentTest, IsNotSplitWhenItWasSealedAfterTheStepBegan) {
+  upload_.on_open = [this] { RecordSeal(); };
+  upload_.content = "n\n1\n2\n4\n";
+  ExpectNothingIsSplit(engine_->Step({}).status(), "its bytes are not those that were sealed");
+}
+
+TEST_F(SealedContentTest, IsNotSplitWhenItChangesAfterItWasCompared) {
+  RecordSeal();
+  upload_.becomes = "n\n1\n2\n4\n";
+  const absl::Status changed = engine_->Step({}).status();
+  EXPECT_TRUE(absl::IsDataLoss(changed)) << changed;
+  EXPECT_THAT(changed.message(), HasSubstr("/data/uploads/7 has changed: its bytes 0 to 8"));
+  EXPECT_EQ(ledger_->Get(number_)->items, 0u);
+  upload_.becomes.clear();
+  upload_.content = kContent;
+  EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  EXPECT_EQ(ledger_->Get(number_)->transactions, 3u);
+}
+
+// The store had begun an empty file in its place, which stayed in use when the content was back.
+TEST_F(SealedContentTest, IsAwaitedWhenItIsNotThere) {
+  RecordSeal();
+  upload_.is_there = false;
+  const absl::Status missing = engine_->Step({}).status();
+  EXPECT_TRUE(absl::IsDataLoss(missing)) << missing;
+  EXPECT_THAT(missing.message(), HasSubstr("is not there. Put /data/uploads/7 back"));
+  upload_.is_there = true;
+  EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+}
+
 TEST_F(SealedContentTest, OfAnOlderMusterIsTakenAsItIs) {
   ASSERT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
   EXPECT_EQ(ledger_->Get(number_)->transactions, 3u);
 }
 
-// Two items that are too large for a message.
+// A batch of one item by reference, whose content can be damaged and mended.
+class DamagedContentTest : public BatchEngineTest {
+ protected:
+  DamagedContentTest() {
+    Begin(absl::StrCat("n\n", good_));
+    EngineDependencies dependencies = Dependencies();
+    dependencies.item_content = &content_;
+    dependencies.damaged = &damaged_;
+    engine_ = std::make_unique<BatchEngine>(number_, dependencies, job_queues_.get());
+    EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  }
+
+  // As a worker reads it.
+  absl::Status Read() {
+    const ledger::ItemBoundary item = ledger_->Items(number_, 0, 1)->front();
+    std::string slice;
+    return content_.Read({number_, 0, "", item.length, item.content}, &slice);
+  }
+
+  const std::string good_ = std::string(5000, '1') + "\n";
+  DamagedItems damaged_;
+  content::LedgerContent content_{
+      {.ledger = ledger_.get(),
+       .blobs = blobs_.get(),
+       .open = [this](uint64_t batch) { return OpenUsersContent(*ledger_->Get(batch)); },
+       .on_damage = [this](const content::ItemReference& item,
+                           const absl::Status&) { damaged_.Note(item); }}};
+};
+
+TEST_F(DamagedContentTest, StopsTheBatchUntilItIsBack) {
+  EXPECT_TRUE(Read().ok());
+  EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  std::ofstream(input_) << "n\n" << std::string(5000, '2') << "\n";
+  EXPECT_TRUE(absl::IsDataLoss(Read()));
+  const absl::Status stopped = engine_->Step({}).status();
+  EXPECT_TRUE(absl::IsDataLoss(stopped)) << stopped;
+  EXPECT_THAT(stopped.message(),
+              HasSubstr("the content of batch 1 is damaged: item 1/0 at byte 2"));
+  EXPECT_THAT(stopped.message(), HasSubstr("cancel the batch and submit it again"));
+  EXPECT_TRUE(suspended_.Contains(number_)) << "workers take its items out of the queue";
+  EXPECT_EQ(engine_->Step({}).status(), stopped) << "until it is mended";
+  EXPECT_EQ(LoseMessages(), 1);
+  std::ofstream(input_) << "n\n" << good_;
+  EXPECT_EQ(*engine_->Step({}), StepResult::kNeedsResults);
+  EXPECT_FALSE(suspended_.Contains(number_));
+  EXPECT_EQ(LoseMessages(), 1) << "it was put again";
+}
+
+TEST_F(DamagedContentTest, IsForgottenWithItsBatch) {
+  std::ofstream(input_) << "n\n" << std::string(5000, '2') << "\n";
+  EXPECT_TRUE(absl::IsDataLoss(Read()));
+  ASSERT_TRUE(ledger_->Cancel(number_, clock_.Now(), "unwanted").ok());
+  EXPECT_EQ(*engine_->Step({}), StepResult::kDone);
+  EXPECT_FALSE(damaged_.Find(number_).has_value());
+}
+
+// Two items that are too large for a message, of a job that carries content inline.
 class BlobsTest : public BatchEngineTest {
  protected:
+  BlobsTest() {
+    std::string job = kSumJob;
+    job.replace(job.find("partitions: 2"), 13, "partitions: 2, content: inline");
+    job_ = *job::ParseJob(job, "sum");
+  }
+
   void BeginLarge() {
     std::mt19937 random(1);  // noise that does not compress, the same every time
     std::string noise(700'000, '\0');
@@ -310,6 +427,35 @@ TEST_F(BlobsTest, GoWhenTheBatchIsCancelled) {
   ASSERT_TRUE(ledger_->Cancel(number_, clock_.Now(), "unwanted").ok());
   EXPECT_EQ(*engine_->Step({}), StepResult::kDone);
   EXPECT_EQ(Blobs(), 0);
+}
+
+// A process died while it recorded the batch: it is not decided which initiator has the batch.
+TEST_F(BatchEngineTest, PutsNoItemOfAnUndecidedBatchBeforeItIsDecided) {
+  std::ofstream(input_) << "n\n1\n";
+  ledger::Batch batch;
+  batch.job = job_.name;
+  batch.job_definition = kSumJob;
+  batch.source_path = input_;
+  batch.undecided = true;
+  for (batch.number = 1; batch.number <= 2; ++batch.number) {
+    batch.request_id = absl::StrCat("r", batch.number);
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  }
+  absl::StatusOr<bool> answer = absl::UnavailableError("no server");
+  EngineDependencies dependencies = Dependencies();
+  dependencies.decide = [&](uint64_t number) {
+    EXPECT_EQ(ledger_->Get(number)->enqueued_items, 0u);
+    return answer;
+  };
+  BatchEngine one(1, dependencies, job_queues_.get()), two(2, dependencies, job_queues_.get());
+  EXPECT_TRUE(absl::IsUnavailable(one.Step({}).status()));
+  EXPECT_EQ(ledger_->Get(1)->items, 0u);
+  answer = false;
+  EXPECT_EQ(*two.Step({}), StepResult::kDone);
+  EXPECT_EQ(ledger_->Get(2)->items, 0u);
+  answer = true;
+  EXPECT_EQ(*one.Step({}), StepResult::kNeedsResults);
+  EXPECT_EQ(ledger_->Get(1)->enqueued_items, 1u);
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
+#include "muster/base/fingerprint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/work_item_codec.h"
+#include "services/initiator/batch/batch_spans.h"
 
 namespace muster::initiator::batch {
 namespace {
@@ -50,16 +52,25 @@ std::string DedupId(const Batch& batch, uint64_t index) {
 
 struct BatchEnqueuer::Run {
   Run(item::WorkItemEncoder item_encoder, size_t partitions)
-      : encoder(std::move(item_encoder)), messages(partitions) {}
+      : encoder(std::move(item_encoder)), messages(partitions), indexes(partitions) {}
 
   item::WorkItemEncoder encoder;
   std::vector<std::vector<queue::NewMessage>> messages;  // by partition
+  std::vector<std::vector<uint64_t>> indexes;            // of the items in `messages`
   std::vector<ItemBoundary> unrecorded;                  // not yet in the ledger
   uint64_t next_index = 0;                               // behind the last item of this run
   uint64_t transactions = 0;
-  int items = 0;
+  int items = 0;  // to be put
   size_t bytes = 0;
   bool again = false;  // its items were put before
+  // In the queue; repairs have no bound.
+  BackPressure::Room room = {INT64_MAX, INT64_MAX};
+
+  bool IsFull(int wanted) const {
+    const size_t most_bytes = std::min<uint64_t>(kRunBytes, static_cast<uint64_t>(room.bytes));
+    return items >= wanted || items >= room.items || bytes >= most_bytes ||
+           unrecorded.size() >= static_cast<size_t>(wanted);
+  }
 };
 
 BatchEnqueuer::BatchEnqueuer(const job::JobDefinition* job, BatchSource* source,
@@ -76,8 +87,10 @@ BatchEnqueuer::BatchEnqueuer(const job::JobDefinition* job, BatchSource* source,
 }
 
 BatchEnqueuer::Run BatchEnqueuer::NewRun(const Batch& batch) const {
+  const auto carriage =
+      job_->queue.content_inline ? item::Carriage::kInline : item::Carriage::kByReference;
   return Run(item::WorkItemEncoder(IdentityOf(batch, source_->header()),
-                                   job_->input.max_record_bytes, deps_.blobs),
+                                   job_->input.max_record_bytes, deps_.blobs, carriage),
              partitions_.size());
 }
 
@@ -85,8 +98,12 @@ absl::Status BatchEnqueuer::Enqueue(uint64_t number, const std::stop_token& stop
   MUSTER_ASSIGN_OR_RETURN(const Batch batch, deps_.ledger->Get(number));
   Resume(batch);
   BeginMarks(batch);
-  MUSTER_RETURN_IF_ERROR(PutRecorded(batch, batch.enqueued_items, batch.items, stop));
+  held_back_ = false;
+  const absl::Status put = PutRecorded(batch, batch.enqueued_items, batch.items, stop);
+  again_.reset();
+  MUSTER_RETURN_IF_ERROR(put);
   if (batch.state == BatchState::kOpen) MUSTER_RETURN_IF_ERROR(SplitRest(batch, stop));
+  if (held_back_) return absl::OkStatus();
   progress_.transactions_enqueued = progress_.transactions_read.load();
   for (const queue::QueueId& partition : partitions_) Trigger(partition, 0);
   return absl::OkStatus();
@@ -104,12 +121,23 @@ void BatchEnqueuer::Resume(const Batch& batch) {
   if (batch.enqueued_items == batch.items) progress_.transactions_enqueued = batch.transactions;
 }
 
+absl::Status BatchEnqueuer::BeginRun(const Batch& batch, Run* run) {
+  if (options_.back_pressure == nullptr || held_back_) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const BackPressure::Room room,
+                          options_.back_pressure->RoomFor(partitions_, batch.number));
+  held_back_ = room.empty();
+  if (!held_back_) run->room = room;
+  return absl::OkStatus();
+}
+
 absl::Status BatchEnqueuer::PutRecorded(const Batch& batch, uint64_t first, uint64_t end,
                                         const std::stop_token& stop) {
   Run run = NewRun(batch);
   int wanted = std::min(options_.first_run_items, options_.run_items);
   for (; first < end; wanted = std::min(2 * wanted, options_.run_items)) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while putting items");
+    MUSTER_RETURN_IF_ERROR(BeginRun(batch, &run));
+    if (held_back_) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(
         const std::vector<ItemBoundary> items,
         deps_.ledger->Items(batch.number, first, std::min<uint64_t>(end - first, wanted)));
@@ -118,11 +146,8 @@ absl::Status BatchEnqueuer::PutRecorded(const Batch& batch, uint64_t first, uint
           absl::StrCat("ledger: batch ", batch.number, " lacks its item ", first));
     }
     for (const ItemBoundary& item : items) {
-      std::string slice;
-      if (!item.oversized) {
-        MUSTER_ASSIGN_OR_RETURN(slice, source_->Read(item));
-      }
-      MUSTER_RETURN_IF_ERROR(AddItem(batch, first++, item, slice, &run));
+      if (run.IsFull(wanted)) break;
+      MUSTER_RETURN_IF_ERROR(AddRecorded(batch, first++, item, &run));
     }
     MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
   }
@@ -130,20 +155,36 @@ absl::Status BatchEnqueuer::PutRecorded(const Batch& batch, uint64_t first, uint
 }
 
 absl::Status BatchEnqueuer::SplitRest(const Batch& batch, const std::stop_token& stop) {
-  input::SliceStart start = source_->FirstRecord();
+  std::optional<ItemBoundary> last;
   if (batch.items > 0) {
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> last,
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
                             deps_.ledger->Items(batch.number, batch.items - 1, 1));
-    if (last.empty()) {
+    if (items.empty()) {
       return absl::DataLossError(
           absl::StrCat("ledger: batch ", batch.number, " lacks its last item"));
     }
-    MUSTER_ASSIGN_OR_RETURN(start, source_->After(last.front()));
+    last = items.front();
   }
+  if (job_->order_by.has_value()) {
+    MUSTER_RETURN_IF_ERROR(SplitInOrder(batch, last, stop));
+  } else {
+    input::SliceStart start = source_->FirstRecord();
+    if (last.has_value()) {
+      MUSTER_ASSIGN_OR_RETURN(start, source_->After(*last));
+    }
+    MUSTER_RETURN_IF_ERROR(SplitFrom(batch, start, batch.items, stop));
+  }
+  MUSTER_FAILPOINT("initiator.before_seal");
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->Seal(batch.number, source_->size()));
+  MUSTER_FAILPOINT("initiator.after_seal");
+  return absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::SplitFrom(const Batch& batch, const input::SliceStart& start,
+                                      uint64_t index, const std::stop_token& stop) {
   input::SliceReader slices = source_->Slices(start, SliceLimitsOf(*job_));
   Run run = NewRun(batch);
   int wanted = std::min(options_.first_run_items, options_.run_items);
-  uint64_t index = batch.items;
   while (true) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while splitting the input");
     const absl::StatusOr<std::optional<input::Slice>> next = slices.Next();
@@ -151,73 +192,177 @@ absl::Status BatchEnqueuer::SplitRest(const Batch& batch, const std::stop_token&
     MUSTER_RETURN_IF_ERROR(next.status());
     const std::optional<input::Slice>& slice = *next;
     if (!slice.has_value()) break;
+    if (run.unrecorded.empty()) MUSTER_RETURN_IF_ERROR(BeginRun(batch, &run));
     MUSTER_ASSIGN_OR_RETURN(const ItemBoundary item, source_->BoundaryOf(*slice));
     run.unrecorded.push_back(item);
-    MUSTER_RETURN_IF_ERROR(AddItem(batch, index++, item, slice->data, &run));
-    progress_.bytes_read = item.offset + item.length;
-    progress_.transactions_read += item.transactions;
-    if (run.items >= wanted || run.bytes >= kRunBytes) {
-      MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
-      wanted = std::min(2 * wanted, options_.run_items);
+    // To encode an item may store a blob, so those that are not put now are encoded later.
+    if (held_back_) {
+      run.next_index = index + 1;
+    } else {
+      MUSTER_RETURN_IF_ERROR(AddItem(batch, index, item, slice->data, &run));
+    }
+    ++index;
+    MUSTER_RETURN_IF_ERROR(EndItem(batch, item, &run, &wanted, stop));
+  }
+  return Put(batch, &run, stop);
+}
+
+absl::Status BatchEnqueuer::SplitInOrder(const Batch& batch,
+                                         const std::optional<ItemBoundary>& last,
+                                         const std::stop_token& stop) {
+  OrderedItems items(source_, job_);
+  if (last.has_value()) MUSTER_RETURN_IF_ERROR(items.GoOnBehind(*last));
+  Run run = NewRun(batch);
+  uint64_t index = batch.items;
+  int wanted = std::min(options_.first_run_items, options_.run_items);
+  while (true) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped while splitting the input");
+    absl::StatusOr<std::optional<OrderedItem>> item = items.Next();
+    if (input::HasNotArrived(item.status())) MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
+    MUSTER_RETURN_IF_ERROR(item.status());
+    if (!item->has_value()) break;
+    if (run.unrecorded.empty()) MUSTER_RETURN_IF_ERROR(BeginRun(batch, &run));
+    run.unrecorded.push_back((*item)->boundary);
+    if (held_back_) {
+      run.next_index = index + 1;
+    } else {
+      MUSTER_RETURN_IF_ERROR(AddItemInOrder(batch, index, **item, &run));
+    }
+    ++index;
+    MUSTER_RETURN_IF_ERROR(EndItem(batch, (*item)->boundary, &run, &wanted, stop));
+  }
+  return Put(batch, &run, stop);
+}
+
+absl::Status BatchEnqueuer::EndItem(const Batch& batch, const ItemBoundary& item, Run* run,
+                                    int* wanted, const std::stop_token& stop) {
+  progress_.bytes_read = item.offset + item.length;
+  progress_.transactions_read += item.transactions;
+  if (!run->IsFull(*wanted)) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(Put(batch, run, stop));
+  *wanted = std::min(2 * *wanted, options_.run_items);
+  return absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::AddRecorded(const Batch& batch, uint64_t index,
+                                        const ItemBoundary& item, Run* run) {
+  if (job_->order_by.has_value()) return AddRecordedInOrder(batch, index, item, run);
+  std::string slice;
+  if (run->encoder.NeedsSlice(item)) {
+    MUSTER_ASSIGN_OR_RETURN(slice, source_->Read(item));
+    // Its worker would take it for a damaged message, and give the item up.
+    if (base::Fingerprint(slice) != item.content) {
+      return absl::DataLossError(absl::StrCat(
+          source_->path(), ": the bytes of item ", batch.number, "/", index, " (line ",
+          item.first_line, ") have changed since the batch was split. Put it back from a backup, ",
+          "or cancel the batch and submit it again"));
     }
   }
-  MUSTER_RETURN_IF_ERROR(Put(batch, &run, stop));
-  MUSTER_FAILPOINT("initiator.before_seal");
-  MUSTER_RETURN_IF_ERROR(deps_.ledger->Seal(batch.number, source_->size()));
-  MUSTER_FAILPOINT("initiator.after_seal");
+  return AddItem(batch, index, item, slice, run);
+}
+
+absl::Status BatchEnqueuer::AddRecordedInOrder(const Batch& batch, uint64_t index,
+                                               const ItemBoundary& boundary, Run* run) {
+  if (boundary.oversized) return AddItem(batch, index, boundary, "", run);
+  if (!again_.has_value()) again_.emplace(source_, job_);
+  MUSTER_ASSIGN_OR_RETURN(const OrderedItem item, again_->Read(boundary));
+  return AddItemInOrder(batch, index, item, run);
+}
+
+absl::Status BatchEnqueuer::AddItemInOrder(const Batch& batch, uint64_t index,
+                                           const OrderedItem& item, Run* run) {
+  if (item.boundary.oversized) return AddItem(batch, index, item.boundary, "", run);
+  MUSTER_ASSIGN_OR_RETURN(std::string body,
+                          run->encoder.EncodeOrdered(static_cast<uint32_t>(index), item.boundary,
+                                                     item.slice, item.records));
+  run->transactions += item.boundary.transactions;
+  AddMessage(batch, index, std::move(body),
+             item.records.key.has_value() ? &*item.records.key : nullptr, run);
   return absl::OkStatus();
 }
 
 absl::Status BatchEnqueuer::AddItem(const Batch& batch, uint64_t index, const ItemBoundary& item,
                                     absl::string_view slice, Run* run) {
+  MUSTER_ASSIGN_OR_RETURN(std::string body,
+                          run->encoder.Encode(static_cast<uint32_t>(index), item, slice));
+  run->transactions += item.transactions;
+  AddMessage(batch, index, std::move(body), nullptr, run);
+  return absl::OkStatus();
+}
+
+void BatchEnqueuer::AddMessage(const Batch& batch, uint64_t index, std::string body,
+                               const std::string* key, Run* run) const {
   // Put records and marks a run by its last index alone.
   MUSTER_CHECK(run->again || run->items == 0 || index == run->next_index, "batch ", batch.number,
                ", item ", index, ", next ", run->next_index);
-  MUSTER_ASSIGN_OR_RETURN(std::string body,
-                          run->encoder.Encode(static_cast<uint32_t>(index), item, slice));
   run->bytes += body.size();
-  run->transactions += item.transactions;
   run->next_index = index + 1;
   ++run->items;
   queue::NewMessage message;
   message.body = std::move(body);
   message.ttl = job_->queue.ttl;
   message.dedup_id = DedupId(batch, index);
-  run->messages[index % run->messages.size()].push_back(std::move(message));
+  const size_t partition =
+      key == nullptr
+          ? index % run->messages.size()
+          : static_cast<size_t>(item::PartitionOf(*key, static_cast<int>(run->messages.size())));
+  run->messages[partition].push_back(std::move(message));
+  run->indexes[partition].push_back(index);
+}
+
+absl::Status BatchEnqueuer::Record(const Batch& batch, Run* run) {
+  if (run->unrecorded.empty()) return absl::OkStatus();
+  MUSTER_CHECK(!run->again && run->unrecorded.size() <= run->next_index, "batch ", batch.number,
+               ", unrecorded ", run->unrecorded.size(), ", next ", run->next_index, ", again ",
+               run->again);
+  const uint64_t first = run->next_index - run->unrecorded.size();
+  const absl::Status recorded = deps_.ledger->Append(batch.number, first, run->unrecorded);
+  if (absl::IsFailedPrecondition(recorded)) DeleteUnrecorded(batch.number, first, run->unrecorded);
+  MUSTER_RETURN_IF_ERROR(recorded);
+  MUSTER_FAILPOINT("initiator.after_items_recorded");
   return absl::OkStatus();
 }
 
 absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_token& stop) {
+  MUSTER_CHECK(run->unrecorded.empty() || held_back_ ||
+                   run->unrecorded.size() == static_cast<size_t>(run->items),
+               "batch ", batch.number, ", items ", run->items, ", unrecorded ",
+               run->unrecorded.size());
+  MUSTER_RETURN_IF_ERROR(Record(batch, run));
+  run->unrecorded.clear();
   if (run->items == 0) return absl::OkStatus();
-  if (!run->unrecorded.empty()) {
-    MUSTER_CHECK(!run->again && run->unrecorded.size() == static_cast<size_t>(run->items) &&
-                     run->unrecorded.size() <= run->next_index,
-                 "batch ", batch.number, ", items ", run->items, ", unrecorded ",
-                 run->unrecorded.size(), ", next ", run->next_index, ", again ", run->again);
-    const uint64_t first = run->next_index - run->unrecorded.size();
-    const absl::Status recorded = deps_.ledger->Append(batch.number, first, run->unrecorded);
-    if (absl::IsFailedPrecondition(recorded)) {
-      DeleteUnrecorded(batch.number, first, run->unrecorded);
-    }
-    MUSTER_RETURN_IF_ERROR(recorded);
-    MUSTER_FAILPOINT("initiator.after_items_recorded");
-  }
   for (size_t i = 0; i < partitions_.size(); ++i) {
     if (run->messages[i].empty()) continue;
     const auto count = static_cast<int64_t>(run->messages[i].size());
-    MUSTER_RETURN_IF_ERROR(PutInto(i, run->messages[i], run->again, stop));
+    MUSTER_RETURN_IF_ERROR(PutPartition(batch, i, *run, stop));
     MUSTER_FAILPOINT("initiator.after_put");
     run->messages[i].clear();
+    run->indexes[i].clear();
     Trigger(partitions_[i], count);
   }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->MarkEnqueued(batch.number, run->next_index, marks_));
   MUSTER_FAILPOINT("initiator.after_put_noted");
+  if (options_.back_pressure != nullptr) {
+    options_.back_pressure->NotePut(partitions_, batch.number, run->items,
+                                    static_cast<int64_t>(run->bytes));
+  }
   if (!run->again) progress_.transactions_enqueued += run->transactions;
-  run->unrecorded.clear();
   run->items = 0;
   run->bytes = 0;
   run->transactions = 0;
   return options_.before_next_run ? options_.before_next_run() : absl::OkStatus();
+}
+
+absl::Status BatchEnqueuer::PutPartition(const Batch& batch, size_t partition, const Run& run,
+                                         const std::stop_token& stop) {
+  if (!telemetry::Wants(deps_.spans, batch.trace)) {
+    return PutInto(partition, run.messages[partition], run.again, stop);
+  }
+  const absl::Time began = deps_.clock->Now();
+  const absl::Status put = PutInto(partition, run.messages[partition], run.again, stop);
+  RecordPut(deps_.spans, batch, partitions_[partition],
+            {run.indexes[partition], began, deps_.clock->Now(), put});
+  return put;
 }
 
 // What is put again was lost, maybe with its queue: then only a look tells.
@@ -268,14 +413,12 @@ absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> i
     if (item.empty()) {
       return absl::DataLossError(absl::StrCat("ledger: batch ", number, " lacks its item ", index));
     }
-    MUSTER_ASSIGN_OR_RETURN(const std::string slice, item.front().oversized
-                                                         ? absl::StatusOr<std::string>("")
-                                                         : source_->Read(item.front()));
-    MUSTER_RETURN_IF_ERROR(AddItem(batch, index, item.front(), slice, &run));
+    MUSTER_RETURN_IF_ERROR(AddRecorded(batch, index, item.front(), &run));
     if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
       MUSTER_RETURN_IF_ERROR(Put(batch, &run, {}));
     }
   }
+  again_.reset();
   return Put(batch, &run, {});
 }
 
@@ -286,7 +429,7 @@ void BatchEnqueuer::DeleteUnrecorded(uint64_t number, uint64_t first,
   const absl::StatusOr<Batch> batch = deps_.ledger->Get(number);
   if (!batch.ok() || batch->state != ledger::BatchState::kCancelled) return;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].length <= item::kInlinePayloadBytes) continue;  // never claim-checked
+    if (items[i].length <= item::kInlinePayloadBytes) continue;  // never a blob
     const std::string name = item::BlobName(number, static_cast<uint32_t>(first + i), batch->owner);
     base::LogUnlessOk(base::kWarning, "a blob stays behind", deps_.blobs->Delete(name),
                       {{"blob", name}});
@@ -294,14 +437,14 @@ void BatchEnqueuer::DeleteUnrecorded(uint64_t number, uint64_t first,
 }
 
 absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
-                             const Batch& batch, const absl::flat_hash_set<uint64_t>& keep) {
+                             const Batch& batch, const absl::flat_hash_set<uint64_t>& keep,
+                             uint64_t longer_than) {
   for (uint64_t first = 0; first < batch.items;) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
                             ledger->Items(batch.number, first, kItemsPage));
     if (items.empty()) break;
     for (size_t i = 0; i < items.size(); ++i) {
-      if (items[i].length <= item::kInlinePayloadBytes) continue;  // never claim-checked
-      if (keep.contains(first + i)) continue;
+      if (items[i].length <= longer_than || keep.contains(first + i)) continue;
       MUSTER_RETURN_IF_ERROR(blobs->Delete(
           item::BlobName(batch.number, static_cast<uint32_t>(first + i), batch.owner)));
     }

@@ -2,6 +2,7 @@
 // input queue (req. 1).
 //
 //   input ─► slices ─► ledger (fsync) ─► queue (fsync) ─► trigger
+//                                    └─► later, while the queue is full (BackPressure)
 //
 // The ledger comes first: what it holds can always be put again. Splitting is a pure function of
 // the input and the job's limits, so a batch that was cut off goes on exactly where its ledger
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -23,9 +25,13 @@
 #include "muster/base/retry.h"
 #include "muster/blob/blob_store.h"
 #include "muster/bus/trigger_bus.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
+#include "muster/telemetry/span.h"
+#include "services/initiator/batch/back_pressure.h"
+#include "services/initiator/batch/ordered_items.h"
 #include "services/initiator/batch/source.h"
 
 namespace muster::initiator::batch {
@@ -37,6 +43,7 @@ struct Dependencies {
   ledger::BatchLedger* ledger = nullptr;
   blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;
+  telemetry::SpanSink* spans = nullptr;  // null: batches are not traced
 };
 
 struct Options {
@@ -52,6 +59,8 @@ struct Options {
   // An incarnation that the queue had lately (JobQueues::LateIncarnation), to spare a look before
   // the first put. Empty: the first put of a batch is preceded by a look.
   std::function<absl::StatusOr<std::string>(const queue::QueueId&)> late_incarnation = nullptr;
+  // Not owned, outlives the enqueuer. Null: the queue is never full.
+  BackPressure* back_pressure = nullptr;
 };
 
 // How far Enqueue is. Any thread may read it.
@@ -71,11 +80,18 @@ class BatchEnqueuer {
   // a queue of the job is missing. Cancelled: `stop` was requested. HasNotArrived (byte_source.h):
   // the source still grows; all that has arrived was put. After Cancelled or HasNotArrived the same
   // call continues later. Safe to repeat.
+  //
+  // Where the queue is full, the rest of what has arrived is split and recorded, and not put:
+  // held_back() tells. So the ledger knows how large the batch is; the same call puts the rest.
+  // A job with order_by has the items of each key put in their order.
   absl::Status Enqueue(uint64_t batch, const std::stop_token& stop);
+
+  // Whether the last Enqueue has left items to a later one, for the queue is full.
+  bool held_back() const { return held_back_; }
 
   // Puts the items at `indexes` again, from the ledger's boundaries and the source: for an open
   // batch, of which the queues have lost these. An item that is put twice is still counted once, by
-  // its done-bit.
+  // its done-bit. DataLoss: the source does not have an item's bytes any more.
   absl::Status Refill(uint64_t batch, absl::Span<const uint64_t> indexes);
 
   // Sets progress() to what the record of the batch says, for a batch that needs no Enqueue.
@@ -91,14 +107,44 @@ class BatchEnqueuer {
   absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
                            const std::stop_token& stop);
   absl::Status SplitRest(const ledger::Batch& batch, const std::stop_token& stop);
+  // Splits what the source has from `start` on, into items from `index` on.
+  absl::Status SplitFrom(const ledger::Batch& batch, const input::SliceStart& start, uint64_t index,
+                         const std::stop_token& stop);
+  // As SplitFrom, for a job with order_by: from behind `last` on, the last item that is recorded.
+  absl::Status SplitInOrder(const ledger::Batch& batch,
+                            const std::optional<ledger::ItemBoundary>& last,
+                            const std::stop_token& stop);
+  // Notes that an item is split, and puts the run if it is full.
+  absl::Status EndItem(const ledger::Batch& batch, const ledger::ItemBoundary& item, Run* run,
+                       int* wanted, const std::stop_token& stop);
+  // Finds the room for the next run, or that there is none.
+  absl::Status BeginRun(const ledger::Batch& batch, Run* run);
+  // Appends the items of the run that the ledger does not have.
+  absl::Status Record(const ledger::Batch& batch, Run* run);
+  // Records the run and puts it; while the batch is held back, records it only.
   absl::Status Put(const ledger::Batch& batch, Run* run, const std::stop_token& stop);
+  // Puts the messages of one partition, and records that in the batch's trace.
+  absl::Status PutPartition(const ledger::Batch& batch, size_t partition, const Run& run,
+                            const std::stop_token& stop);
   absl::Status PutInto(size_t partition, const std::vector<queue::NewMessage>& messages, bool again,
                        const std::stop_token& stop);
   absl::StatusOr<std::string> IncarnationOf(const queue::QueueId& queue, bool again) const;
   // Takes the marks of `batch` as those before the next put.
   void BeginMarks(const ledger::Batch& batch);
+  // Adds an item that the ledger has, with its bytes where the message carries them.
+  absl::Status AddRecorded(const ledger::Batch& batch, uint64_t index,
+                           const ledger::ItemBoundary& item, Run* run);
+  // The same of a job with order_by.
+  absl::Status AddRecordedInOrder(const ledger::Batch& batch, uint64_t index,
+                                  const ledger::ItemBoundary& item, Run* run);
   absl::Status AddItem(const ledger::Batch& batch, uint64_t index, const ledger::ItemBoundary& item,
                        absl::string_view slice, Run* run);
+  absl::Status AddItemInOrder(const ledger::Batch& batch, uint64_t index, const OrderedItem& item,
+                              Run* run);
+  // Adds the message of an item, whose key says into which partition it goes; nullptr: its index
+  // does.
+  void AddMessage(const ledger::Batch& batch, uint64_t index, std::string body,
+                  const std::string* key, Run* run) const;
   // Deletes the blobs of items that a cancelled batch was not to have any more.
   void DeleteUnrecorded(uint64_t batch, uint64_t first,
                         absl::Span<const ledger::ItemBoundary> items);
@@ -110,7 +156,10 @@ class BatchEnqueuer {
   const Options options_;
   const std::vector<queue::QueueId> partitions_;
   base::RetryPolicy retry_;
+  // Of a job with order_by, while an item is read again. It holds a window of the source.
+  std::optional<OrderedItems> again_;
   Progress progress_;
+  bool held_back_ = false;
 
   // How far the batch reaches into its partitions; empty: an older muster has put a part of it.
   std::vector<ledger::PutMark> marks_;
@@ -120,8 +169,10 @@ class BatchEnqueuer {
   std::vector<std::string> incarnations_;
 };
 
-// Deletes the blobs of claim-checked items of the batch, but not those of the items in `keep`.
+// Deletes the blobs of items of the batch that are longer than `longer_than` bytes, but not those
+// of the items in `keep`. Shorter items never travel as a blob.
 absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
-                             const ledger::Batch& batch, const absl::flat_hash_set<uint64_t>& keep);
+                             const ledger::Batch& batch, const absl::flat_hash_set<uint64_t>& keep,
+                             uint64_t longer_than = item::kInlinePayloadBytes);
 
 }  // namespace muster::initiator::batch

@@ -1,5 +1,7 @@
 #include "services/initiator/batch/enqueuer.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -28,6 +30,7 @@ namespace {
 
 using ledger::BatchState;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A real data directory, an input of `rows` lines, and a job that cuts it into items of ten.
 class BatchEnqueuerTest : public ::testing::Test {
@@ -313,7 +316,41 @@ TEST_F(BatchEnqueuerTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
   EXPECT_EQ(submission->batch.number, 2u);
 }
 
+// Its bytes are needed neither for the message nor to put it again.
+TEST_F(BatchEnqueuerTest, PutsReferencesToLongItemsAndNeedsNoSourceToPutThemAgain) {
+  const std::string longer(item::kShortSliceBytes, '7');
+  WriteInput(2, longer);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
+  std::filesystem::resize_file(input_, 2);
+  ASSERT_TRUE(enqueuer_->Refill(1, {0}).ok());
+  const auto queued = Queued();
+  EXPECT_THAT(queued.at(0), ::testing::ElementsAre("", "")) << "no message has the content";
+}
+
+// A worker gives up an item whose message has other bytes than its hash says.
+TEST_F(BatchEnqueuerTest, PutsNoItemAgainWhoseBytesHaveChanged) {
+  WriteInput(30);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
+  Queued();
+  std::string good;
+  std::getline(std::ifstream(input_), good, '\0');
+  std::string damaged = good;
+  std::replace(damaged.begin(), damaged.end(), '2', '3');
+  std::ofstream(input_) << damaged;
+  const absl::Status refused = enqueuer_->Refill(1, std::vector<uint64_t>{2});
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  EXPECT_THAT(refused.message(),
+              HasSubstr("the bytes of item 1/2 (line 22) have changed since the batch was split"));
+  EXPECT_THAT(Queued(), IsEmpty());
+  std::ofstream(input_) << good;
+  EXPECT_TRUE(enqueuer_->Refill(1, std::vector<uint64_t>{2}).ok());
+  EXPECT_EQ(Queued().size(), 1u);
+}
+
 TEST_F(BatchEnqueuerTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
+  job_.queue.content_inline = true;
   std::mt19937 random(1);  // the same noise every time; it does not compress
   std::string noise(700'000, '\0');
   for (char& c : noise) c = static_cast<char>('-' + random() % 80);
@@ -331,6 +368,7 @@ TEST_F(BatchEnqueuerTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
 
 // Its blob is put before the ledger has the item: no later step would find it.
 TEST_F(BatchEnqueuerTest, LeavesNoBlobOfAnItemThatCameAfterACancel) {
+  job_.queue.content_inline = true;
   std::mt19937 random(1);
   std::string noise(700'000, '\0');
   for (char& c : noise) c = static_cast<char>('-' + random() % 80);

@@ -28,6 +28,7 @@ LostItemDetector::LostItemDetector(const job::JobDefinition& job, const std::str
       output_(item::OutputQueue(account, job.name, 0)),
       queues_(queues),
       report_client_(report_client),
+      in_order_(job.order_by.has_value()),
       watched_(inputs_.size()) {}
 
 absl::StatusOr<std::vector<ledger::PutMark>> LostItemDetector::MarksOfNow() {
@@ -71,6 +72,8 @@ absl::StatusOr<std::vector<uint64_t>> LostItemDetector::FindLost(const ledger::B
   MUSTER_ASSIGN_OR_RETURN(const std::vector<bool> passed, PassedPartitions(batch.put_marks));
   std::vector<uint64_t> lost;
   if (std::find(passed.begin(), passed.end(), true) == passed.end()) return lost;
+  // Then the key of an item says into which partition it was put.
+  if (in_order_ && std::find(passed.begin(), passed.end(), false) != passed.end()) return lost;
   for (uint64_t from = 0;;) {
     MUSTER_ASSIGN_OR_RETURN(
         const std::vector<uint64_t> page,

@@ -2,10 +2,10 @@
 // either. A queue may lose what it acknowledged; the ledger does not.
 //
 // It asks no message. The ledger has a mark for each partition of the input queue: how far the
-// batch reaches into it. A partition is passed when its queue holds nothing up to the mark,
-// whatever other batches have put since. A result is in the output queue before its item leaves the
-// input queue, so the end of the output queue is then a mark for the batch's results. Once that is
-// passed, too, an item of the partition without a row in the report is lost:
+// batch reaches into it. A partition is passed when its queue holds nothing up to the mark; what
+// other batches have put since is beyond it. A result is in the output queue before its item leaves
+// the input queue, so the end of the output queue is then a mark for the batch's results. Once that
+// is passed, too, an item of the partition without a row in the report is lost:
 //
 //   input passes the put mark ─► output passes its end of that moment ─► no row: lost
 #pragma once
@@ -35,7 +35,8 @@ class LostItemDetector {
   // partitions. NotFound: a queue of the job is missing.
   absl::StatusOr<std::vector<ledger::PutMark>> MarksOfNow();
 
-  // Indexes of the lost items, in order. `batch` is sealed, with one mark for each partition.
+  // Indexes of the lost items, in order. `batch` is sealed, with one mark for each partition. Of a
+  // job with order_by none is known to be lost before no partition holds anything of the batch.
   // NotFound: a queue of the job is missing.
   absl::StatusOr<std::vector<uint64_t>> FindLost(const ledger::Batch& batch);
 
@@ -55,6 +56,7 @@ class LostItemDetector {
   const queue::QueueId output_;
   queue::QueueStore* const queues_;            // not owned
   report::ReportClient* const report_client_;  // not owned
+  const bool in_order_;                        // the job has order_by
   std::vector<Watched> watched_;               // by partition
 };
 

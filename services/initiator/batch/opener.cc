@@ -7,6 +7,7 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
+#include "muster/item/batch_trace.h"
 
 namespace muster::initiator::batch {
 namespace {
@@ -81,9 +82,9 @@ absl::StatusOr<Submission> BatchOpener::Begin(const SubmitRequest& request,
   batch.source_header = source_->header_fingerprint();
   batch.source_size = source_->size();
   batch.created = clock_->Now();
-  batch.sla = job_->sla_max;
+  batch.sla = request.sla.has_value() ? request.sla : job_->sla_max;
   batch.retention = job_->retention;
-  batch.trace = request.trace.has_value() ? *request.trace : base::NewTrace(trace_sample_);
+  batch.trace = request.trace.has_value() ? *request.trace : item::BeginTrace(trace_sample_);
   MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
   MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(ledger_, numbers_, &batch, {}));
   MUSTER_FAILPOINT("initiator.after_batch_recorded");

@@ -42,6 +42,7 @@ struct SubmitRequest {
   // Makes a new batch even if the same input was submitted before.
   bool always_new = false;
   std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
+  std::optional<absl::Duration> sla = std::nullopt;        // none: what the job promises
 };
 
 enum class Start { kNew, kContinued, kDone };

@@ -1,6 +1,7 @@
 #include "services/initiator/batch/remover.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -35,7 +36,39 @@ absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(report::ReportClient* re
   }
 }
 
+// Deletes the blobs of a batch, among them the copies of what were dead letters, but for those in
+// `keep`. In a data directory of its own the batch's initiator is alone, and blobs are files: any
+// item may have a copy, and to look costs little. In a store that is shared, BlobSweep finds the
+// copies of items that were redriven.
+absl::Status DeleteBlobsAndCopies(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
+                                  const ledger::Batch& batch,
+                                  const absl::flat_hash_set<uint64_t>& keep) {
+  if (!batch.owner.empty()) return DeleteItemBlobs(ledger, blobs, batch, keep);
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<blob::BlobScan> scan, blobs->Scan());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<blob::BlobEntry> any, scan->Next(1));
+  if (any.empty()) return absl::OkStatus();
+  return DeleteItemBlobs(ledger, blobs, batch, keep, /*longer_than=*/0);
+}
+
+// All that is due goes in one step, which costs a third of three. A batch with a claim on its
+// request id goes step by step: its content goes also while the claim cannot be released.
+ledger::Removal WhatIsDue(const ledger::Batch& batch, absl::Time now) {
+  const absl::Duration kept = batch.retention.value_or(ledger::Retention()).batch;
+  const bool all = batch.completed.value_or(batch.created) + kept <= now;
+  return all && !batch.request_claimed ? ledger::Removal::kBatch : ledger::NextRemoval(batch).what;
+}
+
 }  // namespace
+
+absl::Status KeepForRedrive(ledger::BatchLedger* ledger, content::LedgerContent* content,
+                            const ledger::Batch& batch, uint64_t index) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::ItemBoundary> item,
+                          ledger->Items(batch.number, index, 1));
+  if (item.empty()) return absl::NotFoundError("the ledger lacks the item");
+  if (item.front().oversized) return absl::OkStatus();  // its content is not read
+  return content->Copy({batch.number, static_cast<uint32_t>(index), batch.owner,
+                        item.front().length, item.front().content});
+}
 
 absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClient* report_client,
                                  blob::BlobStore* blobs, const ledger::Batch& batch) {
@@ -45,7 +78,7 @@ absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClie
   if (!unknown) {
     MUSTER_RETURN_IF_ERROR(keep.status());
     MUSTER_FAILPOINT("initiator.before_blobs_deleted");
-    MUSTER_RETURN_IF_ERROR(DeleteItemBlobs(ledger, blobs, batch, *keep));
+    MUSTER_RETURN_IF_ERROR(DeleteBlobsAndCopies(ledger, blobs, batch, *keep));
     MUSTER_FAILPOINT("initiator.after_blobs_deleted");
   }
   return ledger->NoteBlobsDeleted(batch.number, batch.completed.value_or(batch.created));
@@ -64,7 +97,7 @@ absl::StatusOr<size_t> BatchRemover::RemoveDue(size_t max) {
     if (absl::IsNotFound(batch.status()) || (batch.ok() && !ledger::IsOver(batch->state))) continue;
     absl::Status removed = batch.status();
     const bool was_released = released.ok();
-    if (removed.ok()) removed = Remove(*batch, ledger::NextRemoval(*batch).what, &released);
+    if (removed.ok()) removed = Remove(*batch, WhatIsDue(*batch, now), &released);
     failed.Update(base::Annotate(removed, absl::StrCat("batch ", number)));
     if (was_released && !released.ok()) {
       failed.Update(base::Annotate(
@@ -106,14 +139,43 @@ absl::Status BatchRemover::Remove(const ledger::Batch& batch, ledger::Removal wh
 }
 
 absl::Status BatchRemover::RemoveContent(const ledger::Batch& batch) {
-  // The ledger first: it refuses a batch that a redrive has just opened again.
+  MUSTER_RETURN_IF_ERROR(KeepDeadLetters(batch));
+  // The ledger before the upload: it refuses a batch that a redrive has just opened again.
   MUSTER_RETURN_IF_ERROR(deps_.ledger->DropContent(batch.number));
   return DeleteUpload(batch);
+}
+
+// A redrive of a dead letter reads its content, which so stays as long as the batch's items.
+absl::Status BatchRemover::KeepDeadLetters(const ledger::Batch& batch) {
+  if (!deps_.keep_for_redrive || batch.content_deleted) return absl::OkStatus();
+  if (batch.state != ledger::BatchState::kComplete) return absl::OkStatus();
+  const absl::StatusOr<absl::flat_hash_set<uint64_t>> dead = DeadItems(deps_.report_client, batch);
+  // The report has lost the batch, or cannot tell: then its poison cannot be redriven either.
+  if (absl::IsNotFound(dead.status()) || absl::IsUnimplemented(dead.status())) {
+    return absl::OkStatus();
+  }
+  MUSTER_RETURN_IF_ERROR(dead.status());
+  for (const uint64_t index : *dead) {
+    const absl::Status kept = deps_.keep_for_redrive(batch, index);
+    // Damaged content is no reason to keep the rest for ever.
+    if (absl::IsDataLoss(kept) || absl::IsNotFound(kept)) {
+      base::LogUnlessOk(base::kWarning, "a dead letter loses its content", kept,
+                        {{"batch", batch.number}, {"item", index}});
+      continue;
+    }
+    MUSTER_RETURN_IF_ERROR(kept);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchRemover::SettleRequest(const ledger::Batch& batch) const {
+  return deps_.settle_request ? deps_.settle_request(batch) : absl::OkStatus();
 }
 
 // After the content: a batch that a redrive has just opened again keeps its claim.
 absl::Status BatchRemover::ReleaseRequest(const ledger::Batch& batch) {
   if (!batch.request_claimed) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(SettleRequest(batch));
   if (deps_.release_request) MUSTER_RETURN_IF_ERROR(deps_.release_request(batch));
   return deps_.ledger->NoteRequestReleased(batch.number);
 }
@@ -127,16 +189,29 @@ absl::Status BatchRemover::DeleteUpload(const ledger::Batch& batch) {
 // before the last step leaves boundaries, by which the batch's own removal finds the blobs.
 absl::Status BatchRemover::RemoveItems(const ledger::Batch& batch) {
   MUSTER_RETURN_IF_ERROR(deps_.ledger->BeginToDropItems(batch.number));
-  MUSTER_RETURN_IF_ERROR(DeleteItemBlobs(deps_.ledger, deps_.blobs, batch, {}));
+  MUSTER_RETURN_IF_ERROR(DeleteCopies(batch));
   // A crash between the two steps of RemoveContent has left it.
   MUSTER_RETURN_IF_ERROR(DeleteUpload(batch));
   return deps_.ledger->DropItems(batch.number);
 }
 
+// Also the copies of those that are dead letters now.
+absl::Status BatchRemover::DeleteCopies(const ledger::Batch& batch) {
+  const absl::StatusOr<absl::flat_hash_set<uint64_t>> dead = DeadItems(deps_.report_client, batch);
+  if (dead.ok()) {
+    for (const uint64_t item : *dead) {
+      MUSTER_RETURN_IF_ERROR(deps_.blobs->Delete(
+          item::BlobName(batch.number, static_cast<uint32_t>(item), batch.owner)));
+    }
+  }
+  return DeleteBlobsAndCopies(deps_.ledger, deps_.blobs, batch, {});
+}
+
 absl::Status BatchRemover::RemoveBatch(const ledger::Batch& batch) {
-  // Once the ledger has no batch of it, nobody would release the id. A record that was made again
-  // of its copy says once more that it is claimed.
+  // First, because nothing would release the request id once the batch is gone from the ledger. A
+  // batch record that was restored from its copy says once more that the id is claimed.
   MUSTER_RETURN_IF_ERROR(ReleaseRequest(batch));
+  MUSTER_RETURN_IF_ERROR(SettleRequest(batch));
   MUSTER_RETURN_IF_ERROR(RemoveItems(batch));
   // What the report has under the number of a disowned batch is another initiator's.
   for (bool done = batch.disowned; !done;) {

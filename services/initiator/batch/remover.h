@@ -2,7 +2,8 @@
 //
 //   blobs     those of its large items, but for dead-lettered ones; its engine does it as soon as
 //             the batch has ended, and this does it for an engine that died
-//   content   the upload, or the content in the batch's record; the claim on its request id
+//   content   the upload, or the content in the batch's record, of which dead letters get copies
+//             first; the claim on its request id
 //   items     the boundaries of its items, and their blobs: dead-lettered ones cannot be redriven
 //             any more
 //   batch     what the report counted, then the records of the ledger
@@ -20,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
 #include "muster/blob/blob_store.h"
+#include "muster/content/ledger_content.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_client.h"
 #include "services/initiator/batch/content_store.h"
@@ -36,8 +38,15 @@ class BatchRemover {
     blob::BlobStore* blobs = nullptr;
     ContentStore* content = nullptr;  // null: contents are files of users, who keep them
     base::Clock* clock = nullptr;
-    // Releases the claim on a batch's request id; empty: nobody else asks for request ids.
+    // Releases the claim on a batch's request id; empty: no other initiator asks for request ids.
     std::function<absl::Status(const ledger::Batch&)> release_request = nullptr;
+    // Copies the content of a dead-lettered item out of the batch's content, which is about to go,
+    // into the blob store; as of ItemContent::KeepForRedrive. Empty: contents are files of users.
+    std::function<absl::Status(const ledger::Batch&, uint64_t index)> keep_for_redrive = nullptr;
+    // Called before the request id of a batch is free for another one, perhaps again. An error
+    // keeps the id, and is tried again as one of release_request; of Delete it is the answer.
+    // Empty: there is nothing to settle.
+    std::function<absl::Status(const ledger::Batch&)> settle_request = nullptr;
   };
 
   explicit BatchRemover(const Dependencies& dependencies) : deps_(dependencies) {}
@@ -55,6 +64,9 @@ class BatchRemover {
   // `released` is how the last release of a claim ended.
   absl::Status Remove(const ledger::Batch& batch, ledger::Removal what, absl::Status* released);
   absl::Status RemoveContent(const ledger::Batch& batch);
+  absl::Status KeepDeadLetters(const ledger::Batch& batch);
+  absl::Status DeleteCopies(const ledger::Batch& batch);
+  absl::Status SettleRequest(const ledger::Batch& batch) const;
   absl::Status ReleaseRequest(const ledger::Batch& batch);
   absl::Status DeleteUpload(const ledger::Batch& batch);
   absl::Status RemoveItems(const ledger::Batch& batch);
@@ -64,6 +76,10 @@ class BatchRemover {
   // Batches that stay due because of their claims alone: they must not hide the others.
   std::atomic<size_t> claimed_ = 0;
 };
+
+// Copies the content of an item into the blob store. Errors are the ledger's and the content's.
+absl::Status KeepForRedrive(ledger::BatchLedger* ledger, content::LedgerContent* content,
+                            const ledger::Batch& batch, uint64_t index);
 
 // Deletes the blobs of the items that a batch which is over no longer needs, and notes it: all of a
 // cancelled batch, and of a complete one those of items that are not dead-lettered, which a redrive

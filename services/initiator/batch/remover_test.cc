@@ -117,6 +117,59 @@ class BatchRemoverTest : public ::testing::Test {
                          }}};
 };
 
+// A redrive of a dead letter reads its content, after the batch's content has gone, too.
+TEST_F(BatchRemoverTest, CopiesTheContentOfDeadLettersBeforeItGoes) {
+  Create(1);
+  report::CommitRequest commit;
+  commit.partition = "acme/out";
+  for (const uint64_t index : {0, 1}) {
+    report::CountedItem& item = commit.items.emplace_back();
+    item.batch = 1;
+    item.index = index;
+    item.transactions = 1;
+    item.attempts = 1;
+    item.outcome =
+        index == 0 ? report::ItemOutcome::kDeadLettered : report::ItemOutcome::kAggregated;
+    if (index == 0) item.cause = "it is poison";
+    if (index == 1) item.aggregated = 1;
+  }
+  ASSERT_TRUE(report_->Commit(commit).ok());
+  Complete(1);
+  std::vector<std::string> kept;
+  absl::Status answer = absl::UnavailableError("the disk is full");
+  BatchRemover remover({ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_, nullptr,
+                        [&](const ledger::Batch& batch, uint64_t index) {
+                          kept.push_back(absl::StrCat(batch.content, " ", index));
+                          return answer;
+                        }});
+  clock_.Advance(kRetention.content);
+  EXPECT_TRUE(absl::IsUnavailable(remover.RemoveDue(10).status()));
+  EXPECT_EQ(ledger_->Get(1)->content, "the content") << "it stays until there is a copy";
+  answer = absl::OkStatus();
+  EXPECT_EQ(*remover.RemoveDue(10), 1u);
+  EXPECT_THAT(kept, ElementsAre("the content 0", "the content 0")) << "of the dead letter alone";
+  EXPECT_EQ(ledger_->Get(1)->content, "");
+  ASSERT_TRUE(blobs_->Put(item::BlobName(1, 0), "the copy").ok());
+  clock_.Advance(kRetention.items - kRetention.content);
+  EXPECT_EQ(*remover.RemoveDue(10), 1u);
+  EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 0)).status())) << "it goes with them";
+}
+
+// With a short retention of the whole batch, as a steady flow of small batches has it.
+TEST_F(BatchRemoverTest, RemovesABatchInOneStepWhenAllOfItIsDue) {
+  const ledger::Retention whole = {
+      .content = absl::Hours(1), .items = absl::Hours(1), .batch = absl::Hours(1)};
+  for (uint64_t number = 1; number <= 3; ++number) {
+    Create(number, whole);
+    Complete(number);
+  }
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(*remover_.RemoveDue(10), 3u);
+  for (uint64_t number = 1; number <= 3; ++number) EXPECT_EQ(Left(number), "");
+  EXPECT_EQ(Files(), files_without_blobs_);
+  EXPECT_EQ(*remover_.RemoveDue(10), 0u);
+}
+
 TEST_F(BatchRemoverTest, RemovesContentThenItemsThenTheBatch) {
   Create(1);
   clock_.Advance(absl::Hours(1000));

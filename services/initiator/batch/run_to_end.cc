@@ -1,5 +1,6 @@
 #include "services/initiator/batch/run_to_end.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "muster/base/log.h"
@@ -40,6 +41,7 @@ absl::StatusOr<StepResult> RunToEnd(BatchEngine* engine, Wakeup* wakeup, base::C
                                     const std::stop_token& stop) {
   bool has_stepped = false;
   for (;;) {
+    absl::Duration wait = loss_check_interval;
     const absl::StatusOr<StepResult> step = engine->Step(stop);
     if (step.ok()) {
       if (*step == StepResult::kDone || *step == StepResult::kRefused) return step;
@@ -48,12 +50,15 @@ absl::StatusOr<StepResult> RunToEnd(BatchEngine* engine, Wakeup* wakeup, base::C
             "the batch was cancelled: the same command begins another one");
       }
       has_stepped = true;
+      if (*step == StepResult::kHeldBack) {
+        wait = std::min(wait, engine->hold().again_at - clock->Monotonic());
+      }
     } else {
       if (!has_stepped || !base::IsTransient(step.status())) return step.status();
       base::Log(base::kWarning, "a batch cannot go on for now",
                 {{"why", step.status().ToString()}});
     }
-    MUSTER_RETURN_IF_ERROR(wakeup->Await(clock, clock->Monotonic() + loss_check_interval, stop));
+    MUSTER_RETURN_IF_ERROR(wakeup->Await(clock, clock->Monotonic() + wait, stop));
   }
 }
 

@@ -34,7 +34,8 @@ class Wakeup {
 };
 
 // Steps the batch until StepResult::kDone or kRefused. Between steps it waits for `wakeup`, for
-// `loss_check_interval` at most: a queue may have lost items. Errors: of a step, except that a
+// `loss_check_interval` at most: a queue may have lost items. While the queue is full, it waits
+// until the batch's hold() is over. Errors: of a step, except that a
 // transient one that follows a completed step is tried again; FailedPrecondition: the batch was
 // cancelled; of `wakeup`; Cancelled after `stop`.
 absl::StatusOr<StepResult> RunToEnd(BatchEngine* engine, Wakeup* wakeup, base::Clock* clock,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
@@ -26,7 +25,7 @@ constexpr absl::Duration kHeadStart = absl::Minutes(1);
 constexpr absl::Duration kSweepInterval = absl::Minutes(1);
 // Many removals go in small steps, which leave the stores to the work in between.
 constexpr size_t kSweptAtATime = 20;
-constexpr absl::Duration kSweepPause = absl::Milliseconds(100);
+constexpr absl::Duration kSweepPause = absl::Milliseconds(20);
 
 // Blobs without an owner are rare, and cost only room. A mesh that restarts often begins no pass
 // each time.
@@ -35,9 +34,21 @@ constexpr absl::Duration kBlobPassInterval = absl::Hours(24);
 // A page is read by about a call for each blob.
 constexpr size_t kBlobsAtATime = 100;
 
-EngineDependencies With(EngineDependencies tools, base::WorkerPool* registrations) {
+EngineDependencies With(EngineDependencies tools, base::WorkerPool* registrations,
+                        std::function<void(uint64_t)> on_turn) {
   tools.registrations = registrations;
+  tools.on_turn = std::move(on_turn);
   return tools;
+}
+
+// As BatchRemover::Dependencies::keep_for_redrive.
+std::function<absl::Status(const ledger::Batch&, uint64_t)> KeeperOf(
+    const EngineDependencies& tools) {
+  if (tools.item_content == nullptr) return nullptr;
+  return [content = tools.item_content, ledger = tools.stores.ledger](const ledger::Batch& batch,
+                                                                      uint64_t index) {
+    return KeepForRedrive(ledger, content, batch, index);
+  };
 }
 
 }  // namespace
@@ -45,10 +56,10 @@ EngineDependencies With(EngineDependencies tools, base::WorkerPool* registration
 BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions options)
     : options_(options),
       registrations_(options.threads),
-      tools_(With(tools, &registrations_)),
+      tools_(With(tools, &registrations_, [this](uint64_t batch) { Advance(batch); })),
       job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
       remover_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.content,
-                tools.stores.clock, tools.release_request}),
+                tools.stores.clock, tools.release_request, KeeperOf(tools), tools.settle_request}),
       blob_sweep_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.stores.clock,
                    tools.find_elsewhere}),
       blob_pass_at_(tools.stores.clock->Monotonic() + kFirstBlobPass),
@@ -126,107 +137,6 @@ BatchScheduler::Entry& BatchScheduler::AdvanceLocked(uint64_t batch, absl::Durat
   ScheduleLocked(batch, &entry, is_new ? step_at : std::min(step_at, entry.step_at), entry.ask_at);
   AnnounceLocked();
   return entry;
-}
-
-// The share of the content that has arrived so far; the full size is unknown until then.
-double BatchScheduler::SplitShare(const ledger::Batch& batch) {
-  if (batch.state != ledger::BatchState::kOpen) return 1;
-  if (!tools_.content->Stores(batch)) return 0;
-  const uint64_t arrived =
-      tools_.content->DurableBytes(batch.number).value_or(batch.content.size());
-  if (arrived == 0) return 0;
-  return static_cast<double>(batch.source_bytes) / static_cast<double>(arrived);
-}
-
-// A client that was interrupted does not resume by itself, and the batch would wait for ever: the
-// error tells the user what to do.
-absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
-  if (batch.state != ledger::BatchState::kOpen || !batch.content.empty()) return absl::OkStatus();
-  if (!tools_.content->Stores(batch)) return absl::OkStatus();
-  {
-    base::MutexLock lock(&mu_);
-    const auto entry = entries_.find(batch.number);
-    if (entry == entries_.end() || entry->second.senders > 0) return absl::OkStatus();
-    const absl::Duration alone = tools_.stores.clock->Monotonic() - entry->second.left_at;
-    if (alone < options_.sender_grace) return absl::OkStatus();
-  }
-  if (tools_.content->IsSealed(batch.number)) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("the rest of its upload is missing: submit it again with --request-id ",
-                   batch.request_id, ", or `muster batch cancel ", batch.number, "`"));
-}
-
-bool BatchScheduler::StatusHere(BatchStatus* batch_status) {
-  const ledger::Batch& batch = batch_status->batch;
-  batch_status->split_share = SplitShare(batch);
-  const absl::Status unsent = CheckSender(batch);
-  // A batch that has ended waits for nothing, even if its blobs cannot be deleted yet.
-  const bool over = IsOver(batch.state);
-  base::MutexLock lock(&mu_);
-  if (const auto entry = entries_.find(batch.number); entry != entries_.end()) {
-    batch_status->split = entry->second.work->split_progress();
-    if (!over) {
-      batch_status->problem = entry->second.problem;
-      batch_status->problem.Update(unsent);
-    }
-    if (!over && entry->second.counted.has_value()) {
-      batch_status->counted = *entry->second.counted;
-      return true;
-    }
-  }
-  // While no item is put, none is counted: answer without asking the report, so that a submission
-  // does not wait for it. What the report has under a disowned number is not this batch's.
-  return batch.disowned || (!over && batch.enqueued_items == 0);
-}
-
-absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
-  BatchStatus batch_status;
-  MUSTER_ASSIGN_OR_RETURN(batch_status.batch, tools_.stores.ledger->Get(number));
-  if (StatusHere(&batch_status)) return batch_status;
-  absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(number);
-  if (counted.ok()) {
-    batch_status.counted = *std::move(counted);
-  } else if (absl::IsNotFound(counted.status()) &&
-             batch_status.batch.state == ledger::BatchState::kComplete) {
-    return absl::UnavailableError(
-        absl::StrCat("the report does not know batch ", number, ", which is complete"));
-  } else if (!absl::IsNotFound(counted.status()) && IsOver(batch_status.batch.state)) {
-    return counted.status();
-  }
-  return batch_status;
-}
-
-absl::StatusOr<std::vector<BatchStatus>> BatchScheduler::StatusesOf(
-    std::vector<ledger::Batch> batches) {
-  std::vector<BatchStatus> statuses;
-  std::vector<uint64_t> to_ask;
-  bool must_know = false;
-  for (ledger::Batch& batch : batches) {
-    BatchStatus& batch_status = statuses.emplace_back();
-    batch_status.batch = std::move(batch);
-    if (StatusHere(&batch_status)) continue;
-    to_ask.push_back(batch_status.batch.number);
-    must_know = must_know || IsOver(batch_status.batch.state);
-  }
-  if (to_ask.empty()) return statuses;
-  auto counted = tools_.report_client->ListProgress(to_ask);
-  if (!counted.ok() && must_know) return counted.status();
-  if (!counted.ok()) return statuses;
-  for (BatchStatus& batch_status : statuses) {
-    const auto of_batch = counted->find(batch_status.batch.number);
-    if (of_batch != counted->end()) {
-      batch_status.counted = std::move(of_batch->second);
-    } else if (batch_status.batch.state == ledger::BatchState::kComplete) {
-      // One such batch must not hide the others.
-      batch_status.problem = absl::UnavailableError("the report does not know the batch");
-    }
-  }
-  return statuses;
-}
-
-absl::StatusOr<bool> BatchScheduler::IsCancelled(uint64_t number) {
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, tools_.stores.ledger->Get(number));
-  return batch.state == ledger::BatchState::kCancelled;
 }
 
 void BatchScheduler::AwaitNews(uint64_t* seen, absl::Duration deadline) {
@@ -364,10 +274,13 @@ void BatchScheduler::ProcessDue(uint64_t batch) {
   }
   mu_.Lock();
 
-  // A batch that waits for content steps again as soon as more arrives, and should not wait for the
-  // report's answer.
-  const bool waits_for_content = step.ok() && *step == StepResult::kNeedsContent;
-  if (entry.ask_at <= now || !waits_for_content) AskLocked(batch, &entry);
+  // A batch that waits for content steps again as soon as more arrives, and one that is held back
+  // as soon as there is room: neither should wait for the report's answer.
+  const bool waits_to_put =
+      step.ok() && (*step == StepResult::kNeedsContent || *step == StepResult::kHeldBack);
+  // Of a batch that is done, this was the last step.
+  const bool is_done = step.ok() && *step == StepResult::kDone;
+  if (!is_done && (entry.ask_at <= now || !waits_to_put)) AskLocked(batch, &entry);
   entry.busy = false;
   if (step_it) {
     NoteStepLocked(batch, &entry, step);
@@ -391,12 +304,16 @@ void BatchScheduler::AskLocked(uint64_t batch, Entry* entry) {
 
 void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
                                     const absl::StatusOr<StepResult>& step) {
+  entry->is_held_back = step.ok() && *step == StepResult::kHeldBack;
   if (!step.ok()) {
     NoteProblemLocked(batch, entry, step.status());
     return;
   }
   entry->failures = 0;
   entry->problem = absl::OkStatus();
+  if (entry->is_held_back) {
+    entry->problem = absl::ResourceExhaustedError(entry->work->hold().why);
+  }
   // step_at is finite again if Advance asked for another step meanwhile.
   const bool again = entry->step_at != absl::InfiniteDuration();
   if (*step == StepResult::kDone && !again) {
@@ -404,9 +321,10 @@ void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
     return;
   }
   absl::Duration step_at = entry->step_at;
-  if (*step == StepResult::kNeedsResults) {
+  if (*step == StepResult::kNeedsResults || entry->is_held_back) {
     step_at = std::min(step_at, tools_.stores.clock->Monotonic() + CheckIntervalLocked());
   }
+  if (entry->is_held_back) step_at = std::min(step_at, entry->work->hold().again_at);
   ScheduleLocked(batch, entry, step_at, entry->ask_at);
 }
 

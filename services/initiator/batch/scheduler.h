@@ -61,10 +61,11 @@ class CancelAcks {
 // number of threads for any number of batches, and keeps the status of each.
 //
 // The scheduler steps a batch (BatchEngine::Step) when the batch is new, when more of its content
-// has arrived, when a controller completes it or a caller cancels it, and once in a while to check
-// whether a queue has lost items. The more batches wait for results, the seldomer is each checked:
-// so many waiting batches cost no more than some, and a batch with news goes before them. It asks
-// the report for the batch's progress when a controller publishes that it has counted results.
+// has arrived, when a controller completes it or a caller cancels it, when the queue may have room
+// for a batch that is held back, and once in a while to check whether a queue has lost items. The
+// more batches wait for results, the seldomer is each checked: so many waiting batches cost no more
+// than some, and a batch with news goes before them. It asks the report for the batch's progress
+// when a controller publishes that it has counted results.
 
 struct SchedulerOptions {
   int threads = 4;  // batches that are stepped at a time
@@ -88,6 +89,10 @@ struct BatchStatus {
   std::optional<SplitProgress> split;  // nullopt: no thread works on the batch here
   double split_share = 0;              // of the content that has arrived: 0 to 1
   absl::Status problem;                // the error that the batch waits for to pass; OK: none
+  // Items that are recorded and not put, for the queue is full; then `problem` says so.
+  uint64_t held_back_items = 0;
+  // Why `counted` is not known, for a list, which shows the batch all the same; OK: it is.
+  absl::Status counts_problem;
 };
 
 // Thread-safe.
@@ -126,8 +131,8 @@ class BatchScheduler {
   // As BatchRemover::Delete.
   absl::Status Delete(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // NotFound: no such batch. Unavailable: the batch has ended, and the report does not say how many
-  // of its items are counted.
+  // NotFound: no such batch, or an undecided one. Unavailable: the batch has ended, and the report
+  // does not say how many of its items are counted.
   absl::StatusOr<BatchStatus> Get(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The statuses of batches that a list has just read from the ledger, in the same order; at most
@@ -135,6 +140,10 @@ class BatchScheduler {
   // ended, and the report does not answer.
   absl::StatusOr<std::vector<BatchStatus>> StatusesOf(std::vector<ledger::Batch> batches)
       ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The statuses of up to `max` of the batches that are neither complete nor cancelled, the newest
+  // first. Asks only the ledger: `counted` is what the report has said last.
+  absl::StatusOr<std::vector<BatchStatus>> OpenBatches(size_t max) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Asks only the ledger. NotFound: no such batch.
   absl::StatusOr<bool> IsCancelled(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
@@ -153,6 +162,7 @@ class BatchScheduler {
     absl::Duration step_at = absl::ZeroDuration();     // monotonic; when to step it
     absl::Duration ask_at = absl::InfiniteDuration();  // when to ask the report for its progress
     absl::Duration asked = -absl::InfiniteDuration();  // when the report was last asked
+    bool is_held_back = false;                         // by the last step
     int failures = 0;                                  // failed steps in a row
     int senders = 0;                                   // of content
     absl::Duration left_at = absl::ZeroDuration();     // monotonic; since when it has no sender

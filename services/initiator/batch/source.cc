@@ -118,22 +118,25 @@ absl::StatusOr<base::Fingerprint128> BatchSource::Fingerprint(uint64_t offset, u
   return fingerprinter.Digest();
 }
 
-absl::Status CheckSealed(const input::ByteSource& source, const ledger::SealedContent& sealed,
-                         const std::stop_token& stop) {
+absl::StatusOr<BlockHashes> CheckSealed(const input::ByteSource& source,
+                                        const ledger::SealedContent& sealed,
+                                        const std::stop_token& stop) {
   if (source.size() != sealed.size) {
     return absl::DataLossError(
         absl::StrCat("it has ", source.size(), " bytes, and was sealed with ", sealed.size));
   }
   base::Fingerprinter fingerprinter;
+  BlockHashes hashes;
   std::string piece(std::min(sealed.size, kPieceBytes), '\0');
   for (uint64_t offset = 0; offset < sealed.size;) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while reading the content");
     MUSTER_ASSIGN_OR_RETURN(const size_t bytes, source.Read(offset, piece.data(), piece.size()));
     if (bytes == 0) return absl::DataLossError(absl::StrCat("it ends at byte ", offset));
     fingerprinter.Update(absl::string_view(piece.data(), bytes));
+    hashes.Append(offset, absl::string_view(piece.data(), bytes));
     offset += bytes;
   }
-  if (fingerprinter.Digest() == sealed.hash) return absl::OkStatus();
+  if (fingerprinter.Digest() == sealed.hash) return hashes;
   return absl::DataLossError("its bytes are not those that were sealed");
 }
 
@@ -151,6 +154,7 @@ struct HeldText {
 std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
                                               absl::string_view content) {
   std::vector<ledger::ItemBoundary> items;
+  if (job.order_by.has_value()) return items;  // the enqueuer groups them
   const auto source = BatchSource::Over(SourceOf(std::string(content)), "", job.input);
   if (!source.ok()) return items;
   input::SliceReader slices = (*source)->Slices((*source)->FirstRecord(), SliceLimitsOf(job));
@@ -162,6 +166,11 @@ std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
     items.push_back(*item);
   }
   return items;
+}
+
+absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenUsersContent(
+    const ledger::Batch& batch) {
+  return input::FileSource::Open(batch.source_path);
 }
 
 std::shared_ptr<const input::ByteSource> SourceOf(std::string content) {

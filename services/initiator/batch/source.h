@@ -18,6 +18,7 @@
 #include "muster/input/slice_reader.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
+#include "services/initiator/batch/block_hashes.h"
 
 namespace muster::initiator::batch {
 
@@ -40,6 +41,7 @@ class BatchSource {
 
   // Absolute path.
   const std::string& path() const { return path_; }
+  const std::shared_ptr<const input::ByteSource>& bytes() const { return bytes_; }
   // As ByteSource::size.
   uint64_t size() const { return bytes_->size(); }
   const input::Header& header() const { return header_; }
@@ -90,15 +92,21 @@ struct InlineContent {
   base::Fingerprint128 hash;
 };
 
-// DataLoss, with what differs, unless `source`, which has stopped growing, is what was sealed.
-// Reads all of it if its size is right. Cancelled when `stop` is requested meanwhile.
-absl::Status CheckSealed(const input::ByteSource& source, const ledger::SealedContent& sealed,
-                         const std::stop_token& stop);
+// The hashes of `source`, which has stopped growing. DataLoss, with what differs, unless it is what
+// was sealed. Reads all of it if its size is right. Cancelled when `stop` is requested meanwhile.
+absl::StatusOr<BlockHashes> CheckSealed(const input::ByteSource& source,
+                                        const ledger::SealedContent& sealed,
+                                        const std::stop_token& stop);
 
-// The items of `content`, kMaxInlineItems at most; none if the job cannot run on `content`. The
+// The items of `content`, kMaxInlineItems at most; none if the job cannot run on `content`, or has
+// order_by. The
 // batch's enqueuer continues after these items, and reports what is wrong.
 std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
                                               absl::string_view content);
+
+// The content of a batch whose source is a user's file. Statuses are those of FileSource.
+absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenUsersContent(
+    const ledger::Batch& batch);
 
 // A source that reads `content`.
 std::shared_ptr<const input::ByteSource> SourceOf(std::string content);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "muster/base/proto_time.h"
+#include "muster/item/promise.h"
 #include "muster/ledger/batch_proto.h"
 #include "muster/v1/batch.pb.h"
 
@@ -38,9 +39,13 @@ void SetTimes(const BatchStatus& batch_status, absl::Time now, v1::BatchStatus* 
   if (batch.state == ledger::BatchState::kComplete && batch.completed.has_value()) {
     *status->mutable_completed() = ToProto(*batch.completed);
   }
-  if (batch.sla.has_value()) {
-    *status->mutable_sla() = ToProto(*batch.sla);
-    *status->mutable_deadline() = ToProto(batch.created + *batch.sla);
+  const auto promise = item::StateOfPromise(batch, status->progress().read(),
+                                            batch_status.counted.transactions, now);
+  if (promise.has_value()) {
+    *status->mutable_sla() = ToProto(promise->sla);
+    *status->mutable_deadline() = ToProto(promise->deadline);
+    *status->mutable_late_by() = ToProto(promise->late_by);
+    status->set_at_risk(promise->at_risk);
   }
   const double seconds = absl::ToDoubleSeconds(batch.completed.value_or(now) - batch.created);
   status->set_seconds(std::max(seconds, 0.0));
@@ -75,6 +80,11 @@ v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, abs
   SetTimes(batch_status, now, &status);
   if (batch.trace.has_value()) status.set_traceparent(batch.trace->ToTraceparent());
   if (!batch_status.problem.ok()) status.set_problem(std::string(batch_status.problem.message()));
+  status.mutable_labels()->insert(batch.labels.begin(), batch.labels.end());
+  status.set_counts_problem(std::string(batch_status.counts_problem.message()));
+  status.set_retry_of(counted.retry_of);
+  status.mutable_retried_in()->Add(counted.retried_in.begin(), counted.retried_in.end());
+  status.set_held_back_items(static_cast<int64_t>(batch_status.held_back_items));
   return status;
 }
 

@@ -67,6 +67,11 @@ int64_t Admission::Waiting(const job::JobDefinition& job) {
     const absl::StatusOr<queue::QueueStats> stats = deps_.queues->Stats(id);
     if (stats.ok()) waiting += std::clamp<int64_t>(stats->stored(), 0, kMostWaiting);
   }
+  if (deps_.held_back) {
+    const int64_t held_back =
+        deps_.held_back(item::InputQueue(deps_.account, job.name, /*partition=*/0));
+    waiting += std::clamp<int64_t>(held_back, 0, kMostWaiting);
+  }
   return waiting;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -86,6 +87,9 @@ class Admission {
     client::ScalingLeaderClient* agent = nullptr;
     base::Clock* clock = nullptr;
     std::string account;  // of the jobs' queues
+    // How many items initiators hold back from the job's input queue, of which the argument is the
+    // first partition; empty: none.
+    std::function<int64_t(const queue::QueueId&)> held_back = nullptr;
   };
 
   explicit Admission(Dependencies dependencies) : deps_(std::move(dependencies)) {}
@@ -96,7 +100,7 @@ class Admission {
 
  private:
   // Items in the job's input queues, including leased items and items that wait for another
-  // attempt.
+  // attempt, and items that initiators hold back from them.
   int64_t Waiting(const job::JobDefinition& job);
   // nullopt: neither the scaling agent nor the heartbeats give an estimate.
   std::optional<absl::Duration> DrainTime(const job::JobDefinition& job, int64_t waiting);

@@ -86,7 +86,9 @@ class AdmissionTest : public ::testing::Test {
   FakeAgent agent_;
   std::vector<std::string> agents_;
   client::ScalingLeaderClient leader_{[this] { return agents_; }, {}};
-  Admission admission_{{&queues_, throughput_.get(), &leader_, &clock_, "acme"}};
+  std::map<std::string, int64_t> held_back_;  // by first partition
+  Admission admission_{{&queues_, throughput_.get(), &leader_, &clock_, "acme",
+                        [this](const queue::QueueId& id) { return held_back_[id.ToString()]; }}};
   job::JobDefinition job_;
 };
 
@@ -111,6 +113,14 @@ TEST_F(AdmissionTest, CountsWhatIsInHandAndWhatIsToBeTriedAgainInAllPartitions) 
   queues_.depths["acme/shop-in-0"] = {.ready = 1, .in_flight = 2, .delayed = 3, .poison = 1000};
   queues_.depths["acme/shop-in-1"] = {.ready = 4};
   queues_.depths["acme/shop-in-2"] = {.ready = 1000};  // an earlier definition had more
+  EXPECT_EQ(Estimate(), "100");
+}
+
+TEST_F(AdmissionTest, CountsWhatInitiatorsHoldBackFromAFullQueue) {
+  Wait(1);
+  held_back_["acme/bakery-in-0"] = 1000;
+  EXPECT_EQ(Estimate(), "none");
+  held_back_["acme/shop-in-0"] = 9;
   EXPECT_EQ(Estimate(), "100");
 }
 

@@ -4,11 +4,12 @@
 //   free ──Claim──► claimed ──Release, when the content of its batch is deleted──► free
 //                      │ ▲
 //                      └─┘ another initiator claims it: the owner has no batch of it, or a
-//                      cancelled one
+//                      cancelled one that no schedule made
 //
-// An initiator claims the id of a new batch in the shared sync store, by compare-and-set, before it
-// records the batch and so before it acknowledges a byte. The claim names the data directory that
-// has the batch, and not the process, which may restart under another name.
+// An initiator claims the id of a new batch in the shared sync store, by compare-and-set, while it
+// records the batch (Submissions), and has won or lost before it acknowledges a byte and before it
+// puts an item. The claim names the data directory that has the batch, and not the process, which
+// may restart under another name.
 //
 //   key    requests/<SHA-256 of tenant and request id, 64 hexadecimal digits>
 //   data   v1::RequestClaim
@@ -37,7 +38,8 @@
 namespace muster::initiator::submit {
 
 // Asks the owner of `claim` for its batch of the request id. NotFound: it has none, or a cancelled
-// one, and will have none without a new claim. Unavailable: the owner does not answer.
+// one that no schedule made, and will have none without a new claim. Unavailable: the owner does
+// not answer.
 using AskOwner =
     std::function<absl::StatusOr<uint64_t>(const v1::RequestClaim& claim, absl::string_view id)>;
 
@@ -54,9 +56,9 @@ class RequestClaims {
   RequestClaims(sync::OptimisticSyncStore* store, Owner self, AskOwner ask_owner)
       : store_(store), self_(std::move(self)), ask_owner_(std::move(ask_owner)) {}
 
-  // Claims the id of `batch`, which this initiator is about to record; one write if no other
-  // initiator has claimed it. The caller holds the id until the batch is recorded: no other call of
-  // this process may claim it, or answer for it, meanwhile.
+  // Claims the id of `batch`; one write if no other initiator has claimed it. Uses only the number,
+  // the tenant and the request id. The caller holds the id until the batch is recorded and the
+  // claim is decided: no other call of this process may claim it, or answer for it, meanwhile.
   //
   // FailedPrecondition, reason REQUEST_ID_ELSEWHERE: another initiator has a batch of it.
   // Unavailable: it may have, and does not answer. Otherwise the store's errors, after which the id

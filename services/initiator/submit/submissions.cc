@@ -4,10 +4,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/item/batch_trace.h"
+#include "muster/item/labels.h"
+#include "muster/job/limits.h"
 #include "muster/rpc/status.h"
+#include "muster/schedule/occurrence.h"
+#include "services/initiator/batch/batch_spans.h"
 
 namespace muster::initiator::submit {
 namespace {
@@ -19,22 +26,8 @@ constexpr size_t kMaxTenantBytes = 256;
 constexpr absl::Duration kListInterval = absl::Seconds(5);
 constexpr size_t kListedAtATime = 1000;
 
-absl::Status Validate(const v1::SubmitHeader& header) {
-  if (header.job().empty()) return rpc::BadField("header.job", "must not be empty");
-  if (header.request_id().empty() || header.request_id().size() > kMaxRequestIdBytes) {
-    return rpc::BadField("header.request_id",
-                         absl::StrCat("must have 1 to ", kMaxRequestIdBytes, " bytes"));
-  }
-  if (header.has_handler_version() &&
-      (header.handler_version().empty() || header.handler_version().size() > kMaxVersionBytes)) {
-    return rpc::BadField("header.handler_version",
-                         absl::StrCat("must have 1 to ", kMaxVersionBytes, " bytes"));
-  }
-  if (header.tenant().size() > kMaxTenantBytes) {
-    return rpc::BadField("header.tenant",
-                         absl::StrCat("must have at most ", kMaxTenantBytes, " bytes"));
-  }
-  return absl::OkStatus();
+item::Labels LabelsOf(const v1::SubmitHeader& header) {
+  return {header.labels().begin(), header.labels().end()};
 }
 
 // nullopt: the submitter sent no trace. Errors are BadField's.
@@ -53,7 +46,57 @@ absl::StatusOr<std::optional<base::TraceContext>> TraceOf(const v1::SubmitHeader
   return *std::move(trace);
 }
 
+// Whether the batch leaves its request id to another one. A schedule never submits an occurrence
+// again.
+bool IsIdFree(const ledger::Batch& batch) {
+  return batch.state == ledger::BatchState::kCancelled &&
+         !schedule::IsOfSchedule(batch.request_id, batch.labels);
+}
+
+constexpr char kJobChanged[] = "muster.initiator/job_changed";
+
+absl::Status JobChanged(const job::JobDefinition& job) {
+  absl::Status status = absl::AbortedError(
+      absl::StrCat("job '", job.name, "' is at revision ", job.revision, " now"));
+  status.SetPayload(kJobChanged, absl::Cord());
+  return status;
+}
+
+// Whether the items are all of a source of so many bytes.
+bool ReachesTo(const std::vector<ledger::ItemBoundary>& items, uint64_t bytes) {
+  return !items.empty() && items.back().offset + items.back().length == bytes;
+}
+
 }  // namespace
+
+bool IsJobChanged(const absl::Status& status) { return status.GetPayload(kJobChanged).has_value(); }
+
+absl::Status CheckHeader(const v1::SubmitHeader& header, absl::string_view name) {
+  const auto bad = [name](absl::string_view field, absl::string_view why) {
+    return rpc::BadField(absl::StrCat(name, ".", field), why);
+  };
+  if (header.job().empty()) return bad("job", "must not be empty");
+  if (header.request_id().empty() || header.request_id().size() > kMaxRequestIdBytes) {
+    return bad("request_id", absl::StrCat("must have 1 to ", kMaxRequestIdBytes, " bytes"));
+  }
+  if (header.has_handler_version() &&
+      (header.handler_version().empty() || header.handler_version().size() > kMaxVersionBytes)) {
+    return bad("handler_version", absl::StrCat("must have 1 to ", kMaxVersionBytes, " bytes"));
+  }
+  if (header.tenant().size() > kMaxTenantBytes) {
+    return bad("tenant", absl::StrCat("must have at most ", kMaxTenantBytes, " bytes"));
+  }
+  if (header.has_sla()) {
+    const absl::Duration sla = base::FromProto(header.sla());
+    if (sla < job::kMinSla || sla > job::kMaxSla) {
+      return bad("sla", "must be from 1 ms to 365 days");
+    }
+  }
+  if (const absl::Status fault = item::CheckLabels(LabelsOf(header)); !fault.ok()) {
+    return bad("labels", fault.message());
+  }
+  return absl::OkStatus();
+}
 
 absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what) {
   return rpc::WithReason(
@@ -63,34 +106,60 @@ absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what) {
 }
 
 absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
-                                                 const std::optional<batch::InlineContent>& whole) {
-  MUSTER_RETURN_IF_ERROR(Validate(header));
+                                                 const std::optional<batch::InlineContent>& whole,
+                                                 const BeginOptions& options) {
+  MUSTER_RETURN_IF_ERROR(CheckHeader(header));
   MUSTER_ASSIGN_OR_RETURN(const std::optional<base::TraceContext> trace, TraceOf(header));
-  for (bool admitted = false;; admitted = true) {
-    job::JobDefinition job;
+  // Alone, an initiator has the registry in its own process: to ask it costs nothing.
+  bool recall = deps_.claims != nullptr;
+  for (bool admitted = false;;) {
+    NewBatch begun;
     {
       const base::KeyedMutex::Lock lock(&requests_, header.request_id());
-      MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known, Find(header, &job));
+      MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known,
+                              Find(header, recall, &begun));
       if (known.has_value()) {
         // The call that recorded the batch may not have synced it yet.
         MUSTER_RETURN_IF_ERROR(deps_.ledger->Sync());
         return *known;
       }
-      if (admitted || !job.queue.max_drain.has_value()) {
-        return Record(header, job, trace, whole);
+      recall = false;
+      if (!options.revision.empty() && begun.job.revision != options.revision) {
+        if (!begun.certain) continue;
+        return JobChanged(begun.job);
+      }
+      if (admitted || !begun.job.queue.max_drain.has_value()) {
+        absl::StatusOr<ledger::Batch> draft = Draft(header, begun.job, trace, whole);
+        if (!draft.ok() && !begun.certain)
+          continue;  // perhaps the job as it is now has no such fault
+        MUSTER_RETURN_IF_ERROR(draft.status());
+        if (options.retention) draft->retention = options.retention(begun.job.retention);
+        MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> recorded,
+                                Record(*std::move(draft), begun, whole, options.seal));
+        if (recorded.has_value()) return *recorded;
+        continue;
       }
     }
+    if (!begun.certain) continue;
     // The lock is released while Admit asks the mesh, so another call may begin this batch
     // meanwhile: the next turn looks for it again.
-    MUSTER_RETURN_IF_ERROR(deps_.admit(job));
+    MUSTER_RETURN_IF_ERROR(deps_.admit(begun.job));
+    admitted = true;
   }
 }
 
+absl::StatusOr<ledger::Batch> Submissions::FindDecided(const std::string& request_id) {
+  absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(request_id);
+  if (!known.ok() || !known->undecided) return known;
+  MUSTER_ASSIGN_OR_RETURN(const bool stays, DecideHeld(*known));
+  if (stays) return deps_.ledger->Get(known->number);
+  return absl::NotFoundError("its batch was withdrawn");
+}
+
 absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitHeader& header,
-                                                               job::JobDefinition* job) {
-  const absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(header.request_id());
-  const bool is_new = absl::IsNotFound(known.status()) ||
-                      (known.ok() && known->state == ledger::BatchState::kCancelled);
+                                                               bool recall, NewBatch* begun) {
+  const absl::StatusOr<ledger::Batch> known = FindDecided(header.request_id());
+  const bool is_new = absl::IsNotFound(known.status()) || (known.ok() && IsIdFree(*known));
   if (!is_new) MUSTER_RETURN_IF_ERROR(known.status());
   // An upload that was cut off continues even if its job was changed or deleted: the batch is bound
   // to the job as it was.
@@ -98,10 +167,17 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
     MUSTER_RETURN_IF_ERROR(CheckSame(header, known->job_revision, *known));
     return *known;
   }
-  MUSTER_ASSIGN_OR_RETURN(*job, FindJob(header.job()));
+  if (is_new && recall) {
+    if (auto recalled = deps_.jobs->Recall(header.job()); recalled.has_value()) {
+      *begun = {*std::move(recalled), false};
+      return std::nullopt;
+    }
+  }
+  MUSTER_ASSIGN_OR_RETURN(begun->job, FindJob(header.job()));
+  begun->certain = true;
   if (is_new) return std::nullopt;
   if (header.always_new()) return RequestIdReused(known->number, "already");
-  MUSTER_RETURN_IF_ERROR(CheckSame(header, job->revision, *known));
+  MUSTER_RETURN_IF_ERROR(CheckSame(header, begun->job.revision, *known));
   return *known;
 }
 
@@ -147,18 +223,14 @@ absl::StatusOr<std::optional<uint64_t>> Submissions::NewestBatchOf(const std::st
 
 absl::StatusOr<uint64_t> Submissions::FindBegun(const std::string& request_id) {
   const base::KeyedMutex::Lock lock(&requests_, request_id);
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->FindByRequestId(request_id));
-  if (batch.state != ledger::BatchState::kCancelled) return batch.number;
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, FindDecided(request_id));
+  if (!IsIdFree(batch)) return batch.number;
   return absl::NotFoundError(absl::StrCat("batch ", batch.number, " is cancelled"));
 }
 
 absl::Status Submissions::MakePlace(ledger::Batch* batch) {
   batch->source_path = deps_.uploads->PathOf(batch->number);
   batch->content_path = deps_.uploads->ContentPathOf(batch->number);
-  if (deps_.claims != nullptr) {
-    MUSTER_RETURN_IF_ERROR(deps_.claims->Claim(*batch));
-    batch->request_claimed = true;
-  }
   return ClearPlace(batch->number);
 }
 
@@ -191,10 +263,10 @@ absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::s
   return absl::OkStatus();
 }
 
-absl::StatusOr<ledger::Batch> Submissions::Record(
-    const v1::SubmitHeader& header, const job::JobDefinition& job,
-    const std::optional<base::TraceContext>& trace,
-    const std::optional<batch::InlineContent>& whole) {
+absl::StatusOr<ledger::Batch> Submissions::Draft(const v1::SubmitHeader& header,
+                                                 const job::JobDefinition& job,
+                                                 const std::optional<base::TraceContext>& trace,
+                                                 const std::optional<batch::InlineContent>& whole) {
   ledger::Batch batch;
   batch.request_id = header.request_id();
   batch.job = job.name;
@@ -206,21 +278,133 @@ absl::StatusOr<ledger::Batch> Submissions::Record(
   }
   batch.tenant = header.tenant();
   batch.created = deps_.clock->Now();
-  batch.sla = job.sla_max;
+  batch.sla = header.has_sla() ? base::FromProto(header.sla()) : job.sla_max;
   batch.retention = job.retention;
-  batch.trace = trace.has_value() ? *trace : base::NewTrace(deps_.trace_sample);
+  batch.trace = trace.has_value() ? *trace : item::BeginTrace(deps_.trace_sample);
   batch.owner = deps_.owner;
-  std::vector<ledger::ItemBoundary> items;
+  batch.labels = LabelsOf(header);
   if (whole.has_value()) {
     batch.content = std::string(whole->data);
     batch.source_size = whole->data.size();
     batch.source_content = whole->hash;
-    items = batch::SplitInline(job, whole->data);
   }
-  MUSTER_RETURN_IF_ERROR(
-      batch::RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, items,
-                                  [this](ledger::Batch* numbered) { return MakePlace(numbered); }));
   return batch;
+}
+
+template <typename Result>
+std::future<Result> Submissions::Beside(std::function<Result()> call) {
+  const auto task = std::make_shared<std::packaged_task<Result()>>(std::move(call));
+  std::future<Result> result = task->get_future();
+  if (calls_beside_.fetch_add(1) < kCallsBeside) {
+    beside_.Add([this, task] {
+      (*task)();
+      --calls_beside_;
+    });
+  } else {
+    (*task)();
+    --calls_beside_;
+  }
+  return result;
+}
+
+absl::StatusOr<std::optional<ledger::Batch>> Submissions::Record(
+    ledger::Batch batch, const NewBatch& begun, const std::optional<batch::InlineContent>& whole,
+    bool seal) {
+  const bool must_claim = deps_.claims != nullptr;
+  // While the caller holds the request id, nothing else can take it where no claim does.
+  if (!must_claim) MUSTER_RETURN_IF_ERROR(Confirm(batch));
+  batch.undecided = must_claim || !begun.certain;
+  batch.request_claimed = must_claim;
+  std::future<absl::StatusOr<bool>> current;
+  if (!begun.certain) {
+    current = Beside<absl::StatusOr<bool>>(
+        [jobs = deps_.jobs, job = begun.job] { return jobs->IsCurrent(job); });
+  }
+  std::future<absl::Status> claimed;
+  const auto on_number = [&](ledger::Batch* numbered) -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(MakePlace(numbered));
+    if (!must_claim) return absl::OkStatus();
+    if (claimed.valid()) claimed.wait();  // of a number that was taken: each call claims in turn
+    ledger::Batch request;
+    request.number = numbered->number;
+    request.request_id = numbered->request_id;
+    request.tenant = numbered->tenant;
+    claimed =
+        Beside<absl::Status>([claims = deps_.claims, request] { return claims->Claim(request); });
+    return absl::OkStatus();
+  };
+  std::vector<ledger::ItemBoundary> items;
+  if (whole.has_value()) items = batch::SplitInline(begun.job, whole->data);
+  seal = seal && ReachesTo(items, batch.source_size);
+  if (seal && !batch.undecided) batch.state = ledger::BatchState::kSealed;
+  const absl::Status recorded =
+      batch::RecordUnderNewNumber(deps_.ledger, deps_.numbers, &batch, items, on_number);
+  absl::Status decided = claimed.valid() ? claimed.get() : absl::OkStatus();
+  bool is_current = true;
+  if (current.valid()) {
+    const absl::StatusOr<bool> answer = current.get();
+    decided.Update(answer.status());
+    is_current = answer.value_or(false);
+  }
+  MUSTER_RETURN_IF_ERROR(recorded);
+  if (must_claim && decided.ok() && is_current) decided = Confirm(batch);
+  if (decided.ok() && is_current) {
+    if (seal && batch.undecided) {
+      MUSTER_RETURN_IF_ERROR(deps_.ledger->Seal(batch.number, batch.source_size));
+      batch.state = ledger::BatchState::kSealed;
+    } else {
+      MUSTER_RETURN_IF_ERROR(deps_.ledger->NoteDecided(batch.number));
+    }
+    batch.undecided = false;
+    batch::RecordSubmit(deps_.spans, batch, batch.created, deps_.clock->Now());
+    return batch;
+  }
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->Withdraw(batch.number));
+  MUSTER_RETURN_IF_ERROR(decided);
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> Submissions::Decide(uint64_t number) {
+  absl::StatusOr<ledger::Batch> batch = deps_.ledger->Get(number);
+  if (batch.ok() && batch->undecided) {
+    const base::KeyedMutex::Lock lock(&requests_, batch->request_id);
+    batch = deps_.ledger->Get(number);  // a submit may have decided it meanwhile
+    if (batch.ok() && batch->undecided) return DecideHeld(*batch);
+  }
+  if (absl::IsNotFound(batch.status())) return false;
+  MUSTER_RETURN_IF_ERROR(batch.status());
+  return true;
+}
+
+absl::StatusOr<bool> Submissions::DecideHeld(const ledger::Batch& batch) {
+  const absl::StatusOr<job::JobDefinition> job = FindJob(batch.job);
+  if (!absl::IsNotFound(job.status())) MUSTER_RETURN_IF_ERROR(job.status());
+  absl::Status decided = job.status();
+  if (job.ok() && job->text != batch.job_definition) {
+    decided = absl::FailedPreconditionError("its job was changed before it was submitted");
+  }
+  if (decided.ok() && deps_.claims != nullptr) decided = deps_.claims->Claim(batch);
+  if (decided.ok()) decided = Confirm(batch);
+  if (decided.ok()) {
+    MUSTER_RETURN_IF_ERROR(deps_.ledger->NoteDecided(batch.number));
+    return true;
+  }
+  if (!absl::IsFailedPrecondition(decided) && !absl::IsNotFound(decided)) return decided;
+  base::Log(base::kInfo, "withdraws a batch that its submitter was never told of",
+            {{"batch", batch.number}, {"why", decided.message()}});
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->Withdraw(batch.number));
+  return false;
+}
+
+// A claim that stays does no harm, but for its bytes: the next to ask takes it over.
+absl::Status Submissions::Confirm(const ledger::Batch& batch) const {
+  if (!deps_.confirm) return absl::OkStatus();
+  const absl::Status confirmed = deps_.confirm(batch);
+  if (absl::IsFailedPrecondition(confirmed) && deps_.claims != nullptr) {
+    base::LogUnlessOk(base::kWarning, "the claim of a batch that is withdrawn stays",
+                      deps_.claims->Release(batch), {{"batch", batch.number}});
+  }
+  return confirmed;
 }
 
 }  // namespace muster::initiator::submit

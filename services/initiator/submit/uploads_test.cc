@@ -17,6 +17,7 @@
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 #include "muster/os/temp_dir.h"
+#include "services/initiator/submit/upload_syncer.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/initiator/broken_medium.h"
 #include "tests/fakes/os/watched_disk.h"
@@ -27,6 +28,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class UploadTest : public ::testing::Test {
@@ -85,6 +87,30 @@ TEST_F(UploadTest, IsSyncedWhenItIsSealed) {
   ASSERT_TRUE(upload->Append(ticket, 0, "all").ok());
   ASSERT_TRUE(upload->Seal(ticket, 3, base::Fingerprint("all")).ok());
   EXPECT_EQ(upload->durable_size(), 3);
+}
+
+// The bytes that a disk had changed were split and counted.
+TEST_F(UploadTest, DoesNotReadWhatDidNotArrive) {
+  const auto upload = Open();
+  const std::string sent(2 * batch::kBlockBytes + 100, 's');
+  ASSERT_TRUE(Add(*upload, upload->TakeOver(), 0, sent).ok());
+  std::fstream file(ArrivingPath(upload->path()));
+  file.seekp(batch::kBlockBytes + 50);
+  file << 'x' << std::flush;
+  char part[20];
+  for (const uint64_t offset :
+       {batch::kBlockBytes - 10, batch::kBlockBytes + 200, 2 * batch::kBlockBytes - 10}) {
+    const absl::Status read = upload->Read(offset, part, sizeof(part)).status();
+    EXPECT_TRUE(absl::IsDataLoss(read)) << offset << ": " << read;
+    EXPECT_THAT(read.message(), HasSubstr("its bytes 262144 to 524288 are not those that arrived"));
+  }
+  std::string all(sent.size(), '\0');
+  EXPECT_TRUE(absl::IsDataLoss(upload->Read(0, all.data(), all.size()).status()));
+  EXPECT_TRUE(upload->Read(0, part, sizeof(part)).ok());
+  EXPECT_TRUE(upload->Read(2 * batch::kBlockBytes + 1, part, sizeof(part)).ok());
+  file.seekp(batch::kBlockBytes + 50);
+  file << 's' << std::flush;
+  EXPECT_EQ(ReadAll(*upload, sent.size()), sent);
 }
 
 TEST_F(UploadTest, KeepsForANewWriterWhatTheOldOneHadNotSynced) {

@@ -1,5 +1,6 @@
 #include "tests/conformance/queue/queue_conformance.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "muster/queue/limits.h"
@@ -108,6 +109,25 @@ std::vector<std::string> QueueConformanceTest::PoisonBodies() {
 }
 
 QueueStats QueueConformanceTest::Stats() { return Expect(store_->Stats(queue_)); }
+
+std::vector<Message> QueueConformanceTest::ReclaimAll() {
+  const absl::StatusOr<uint64_t> below = store_->Reclaim(queue_);
+  EXPECT_TRUE(below.ok()) << below.status();
+  std::vector<Message> all;
+  uint64_t next = 0;
+  for (std::vector<Message> some; !(some = Receive(3)).empty();) {
+    for (Message& message : some) {
+      if (message.position >= below.value_or(0)) {
+        EXPECT_GE(message.position, next);
+      }
+      next = std::max(next, message.position + 1);
+      all.push_back(std::move(message));
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Message& a, const Message& b) { return a.position < b.position; });
+  return all;
+}
 
 QueueExtent QueueConformanceTest::Extent() { return Expect(store_->Extent(queue_)); }
 

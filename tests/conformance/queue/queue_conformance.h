@@ -42,9 +42,12 @@ using EngineFactory = std::function<std::unique_ptr<EngineHarness>()>;
 bool LinkAttemptTests();
 bool LinkContentTests();
 bool LinkLeaseTests();
+bool LinkReclaimTests();
 bool LinkRestartTests();
-inline const bool kAllTestsAreLinked =
-    LinkAttemptTests() && LinkContentTests() && LinkLeaseTests() && LinkRestartTests();
+bool LinkWaitTests();
+inline const bool kAllTestsAreLinked = LinkAttemptTests() && LinkContentTests() &&
+                                       LinkLeaseTests() && LinkReclaimTests() &&
+                                       LinkRestartTests() && LinkWaitTests();
 
 // Helpers in terms of messages and their bodies; the queue is "acme/work". A helper that cannot do
 // its work fails the test.
@@ -75,6 +78,8 @@ class QueueConformanceTest : public ::testing::TestWithParam<EngineFactory> {
   std::vector<std::string> PoisonBodies();
   QueueStats Stats();
   QueueExtent Extent();
+  // Reclaims the queue, and receives all that is in it, in the order of its positions.
+  std::vector<Message> ReclaimAll();
 
   static constexpr absl::Duration kVisibility = absl::Seconds(30);
   const QueueId queue_{"acme", "work"};

@@ -115,6 +115,45 @@ TEST_P(ReportConformanceTest, KeepsWhyATransactionWasRejected) {
   EXPECT_THAT(Rejections(2), IsEmpty());
 }
 
+TEST_P(ReportConformanceTest, GoesOnBehindARejectionWithoutLeavingOneOut) {
+  CountedItem two = Item(3, "ann", "1", 2);
+  two.aggregated = 8;
+  two.rejected = 2;
+  two.rejections = {{31, "no quantity"}, {34, "no price"}};
+  Commit({Item(1, "ann", "1", 1), two, Item(0, "bob", "1", 1)});
+  const auto after = [this](uint64_t item, int64_t line, int64_t max = 10) {
+    std::vector<std::string> lines;
+    EXPECT_TRUE(Read()
+                    ->ForEachRejectionAfter(kBatch, {item, line}, max,
+                                            [&lines](const RejectionRow& row) {
+                                              lines.push_back(
+                                                  absl::StrCat(row.item, ":", row.line));
+                                            })
+                    .ok());
+    return lines;
+  };
+  EXPECT_THAT(after(0, 0), ElementsAre("0:1", "1:11", "3:31", "3:34"));
+  EXPECT_THAT(after(0, 0, 2), ElementsAre("0:1", "1:11"));
+  EXPECT_THAT(after(1, 11), ElementsAre("3:31", "3:34"));
+  EXPECT_THAT(after(3, 31), ElementsAre("3:34"));
+  EXPECT_THAT(after(3, 34), IsEmpty());
+}
+
+TEST_P(ReportConformanceTest, ListsWhatWasGivenUpWithItsCause) {
+  Commit({Item(1, "ann", "1", 1), Dead(2, "it said \"no\""), Dead(5, "killed by signal 6")});
+  const auto dead = [this](uint64_t from, size_t max) {
+    const auto rows = Read()->DeadLetters(kBatch, from, max);
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    std::vector<std::string> texts;
+    for (const ItemRow& row : *rows) texts.push_back(absl::StrCat(row.index, " ", row.cause));
+    return texts;
+  };
+  EXPECT_THAT(dead(0, 10), ElementsAre("2 it said \"no\"", "5 killed by signal 6"));
+  EXPECT_THAT(dead(0, 1), ElementsAre("2 it said \"no\""));
+  EXPECT_THAT(dead(3, 10), ElementsAre("5 killed by signal 6"));
+  EXPECT_TRUE(absl::IsNotFound(Read()->DeadLetters(kBatch + 1000, 0, 1).status()));
+}
+
 TEST_P(ReportConformanceTest, KeepsEverythingOfAnItem) {
   const CountedItem sent = Item(3, "ann", "1", 1);
   Commit({sent, Dead(4, "it said \"no\"")});

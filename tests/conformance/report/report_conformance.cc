@@ -34,8 +34,10 @@ std::string Line(const GroupRow& row) {
 
 StoreHarness::StoreHarness() {
   LinkCountingTests();
+  LinkOutputTests();
   LinkOverflowTests();
   LinkReceiptTests();
+  LinkRetryTests();
 }
 
 ReportConformanceTest::ReportConformanceTest()
@@ -112,6 +114,11 @@ std::unique_ptr<ReportReader> ReportConformanceTest::Read() {
   absl::StatusOr<std::unique_ptr<ReportReader>> reader = store_->Read();
   EXPECT_TRUE(reader.ok()) << reader.status();
   return reader.ok() ? *std::move(reader) : nullptr;
+}
+
+Receipt ReportConformanceTest::CompleteWithRejections() {
+  CommitAll({Item(0, "ann", "1.00", 1), Item(1, "ann", "1.00", 1), Item(2, "bob", "1.00", 1)});
+  return Complete(Facts(3));
 }
 
 Progress ReportConformanceTest::GetProgress(uint64_t batch) {

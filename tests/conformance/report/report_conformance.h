@@ -37,8 +37,10 @@ class StoreHarness {
 using StoreFactory = std::function<std::unique_ptr<StoreHarness>()>;
 
 void LinkCountingTests();
+void LinkOutputTests();
 void LinkOverflowTests();
 void LinkReceiptTests();
+void LinkRetryTests();
 
 // Helpers for batch 7 of job "shop": group "by_customer" (customer → revenue with 2 decimals,
 // units) and group "by_day" (day, shop → units). A helper that cannot do its work fails the test.
@@ -65,6 +67,8 @@ class ReportConformanceTest : public ::testing::TestWithParam<StoreFactory> {
   std::vector<Verdict> Commit(std::vector<CountedItem> items, uint64_t epoch = 1);
   CommitSummary CommitAll(std::vector<CountedItem> items);
   Receipt Complete(const BatchFacts& facts);
+  // Completes batch 7 with items 0, 1 and 2, which reject their lines 1, 11 and 21.
+  Receipt CompleteWithRejections();
 
   Progress GetProgress(uint64_t batch = kBatch);
   // One line a row: "EIRE: 12.50 3".

@@ -3,6 +3,7 @@
 // that the test makes up.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <initializer_list>
@@ -22,16 +23,23 @@
 #include "muster/base/mutex.h"
 #include "muster/base/proto_time.h"
 #include "muster/item/redrive.h"
+#include "muster/job/job_registry.h"
 #include "muster/os/temp_dir.h"
 #include "muster/report/report_client.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
+#include "muster/schedule/schedule_store.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/job_service.grpc.pb.h"
 #include "muster/v1/mesh_service.grpc.pb.h"
 #include "services/controller/report_service.h"
-#include "services/initiator/api/queue_service.h"
+#include "services/initiator/api/partition_service.h"
+#include "services/initiator/api/schedule_service.h"
+#include "services/initiator/batch/read_records.h"
+#include "services/initiator/batch/source.h"
+#include "services/queue-admin/queue_service.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::cli {
 
@@ -65,6 +73,48 @@ class FakeBatches final : public v1::BatchService::Service {
   std::function<void()> on_upload;
   // Called when a watch begins; may be empty.
   std::function<void()> on_watch;
+
+  // Of the batches whose records may be read; content in files is not there. Not owned.
+  ledger::BatchLedger* ledger = nullptr;
+
+  grpc::Status ReadRecords(grpc::ServerContext* context, const v1::ReadRecordsRequest* request,
+                           v1::ReadRecordsResponse* response) override {
+    return rpc::Answer(*context, [&] {
+      return initiator::batch::ReadRecords(
+          *request, ledger,
+          [](const ledger::Batch& batch) { return initiator::batch::SourceOf(batch.content); },
+          response);
+    });
+  }
+
+  // What RetryRejections answers, one call after the other. Before the first call.
+  std::deque<absl::StatusOr<v1::RetryRejectionsResponse>> retries;
+
+  // The requests to retry, in order.
+  std::vector<v1::RetryRejectionsRequest> retried() const {
+    base::MutexLock lock(&mu_);
+    return retried_;
+  }
+
+  grpc::Status RetryRejections(grpc::ServerContext* context,
+                               const v1::RetryRejectionsRequest* request,
+                               v1::RetryRejectionsResponse* response) override {
+    return rpc::Answer(*context, [&]() -> absl::Status {
+      base::MutexLock lock(&mu_);
+      retried_.push_back(*request);
+      if (retries.empty()) return absl::InternalError("the test expects no more");
+      const absl::StatusOr<v1::RetryRejectionsResponse> answer = std::move(retries.front());
+      retries.pop_front();
+      if (answer.ok()) *response = *answer;
+      return answer.status();
+    });
+  }
+
+  // The latest list request.
+  v1::ListBatchesRequest listed() const {
+    base::MutexLock lock(&mu_);
+    return listed_;
+  }
 
   // The latest quote request.
   v1::QuoteRequest quoted() const {
@@ -124,10 +174,21 @@ class FakeBatches final : public v1::BatchService::Service {
   grpc::Status ListBatches(grpc::ServerContext* context, const v1::ListBatchesRequest* request,
                            v1::ListBatchesResponse* response) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
+      base::MutexLock lock(&mu_);
+      listed_ = *request;
       auto next = batches.end();
       if (!request->page_token().empty()) next = batches.find(std::stoul(request->page_token()));
-      if (next == batches.begin()) return absl::OkStatus();
-      *response->add_batches() = (--next)->second;
+      const auto wanted = [request](const v1::BatchStatus& status) {
+        const auto& states = request->states();
+        return (request->job().empty() || request->job() == status.job()) &&
+               (states.empty() ||
+                std::find(states.begin(), states.end(), status.state()) != states.end());
+      };
+      do {
+        if (next == batches.begin()) return absl::OkStatus();
+        --next;
+      } while (!wanted(next->second));
+      *response->add_batches() = next->second;
       if (next != batches.begin()) response->set_next_page_token(absl::StrCat(next->first));
       return absl::OkStatus();
     });
@@ -172,6 +233,8 @@ class FakeBatches final : public v1::BatchService::Service {
   mutable base::Mutex mu_;
   v1::SubmitHeader submitted_ ABSL_GUARDED_BY(mu_);
   v1::QuoteRequest quoted_ ABSL_GUARDED_BY(mu_);
+  v1::ListBatchesRequest listed_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::RetryRejectionsRequest> retried_ ABSL_GUARDED_BY(mu_);
 };
 
 // Accepts definitions that begin with the job's name and a colon; finds a mistake in all others.
@@ -307,13 +370,16 @@ class ClientTest : public ::testing::Test {
   ClientTest() {
     const backend::DataDirUrls urls(data_dir());
     queues_ = backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
-                                      backend::Holders::kElsewhere, &clock_)
+                                      backend::Holders::kInProcess, &clock_)
                   .value();
     ledger_ = backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite).value();
     report_ = backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, &clock_).value();
+    batches_.ledger = ledger_.get();
     desk_ = std::make_unique<report::LocalReportClient>(report_.get());
     reopener_ = std::make_unique<item::LedgerBatchReopener>(ledger_.get(), desk_.get());
-    queue_service_ = std::make_unique<initiator::api::QueueService>(queues_.get(), reopener_.get());
+    records_ = backend::OpenSyncStore(urls.sync, backend::Mode::kReadWrite).value();
+    queue_service_ =
+        std::make_unique<queue_admin::QueueService>(queues_.get(), reopener_.get(), records_.get());
     report_service_ = std::make_unique<controller::ReportService>(report_.get());
     rpc::ServerOptions options;
     options.addresses = {"localhost:0"};
@@ -321,6 +387,8 @@ class ClientTest : public ::testing::Test {
         rpc::Server::Start(options, {{v1::QueueService::service_full_name(), queue_service_.get()},
                                      {v1::BatchService::service_full_name(), &batches_},
                                      {v1::JobService::service_full_name(), &jobs_},
+                                     {v1::PartitionService::service_full_name(), &partitions_},
+                                     {v1::ScheduleService::service_full_name(), &schedule_service_},
                                      {v1::MeshService::service_full_name(), &mesh_}})
             .value();
     controller_ = rpc::Server::Start(
@@ -378,8 +446,25 @@ class ClientTest : public ::testing::Test {
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<report::LocalReportClient> desk_;
   std::unique_ptr<item::LedgerBatchReopener> reopener_;
-  std::unique_ptr<initiator::api::QueueService> queue_service_;
+  std::unique_ptr<sync::OptimisticSyncStore> records_;  // of held keys
+  std::unique_ptr<queue_admin::QueueService> queue_service_;
   std::unique_ptr<controller::ReportService> report_service_;
+  sync::testing::MemorySyncStore sync_;
+  initiator::api::PartitionService partitions_{&sync_};
+  // Schedules are of the jobs in registry_.
+  const std::unique_ptr<blob::BlobStore> blobs_ =
+      backend::OpenBlobStore(backend::DataDirUrls(data_dir()).blobs).value();
+  job::JobRegistry registry_{&sync_, &clock_};
+  schedule::ScheduleStore schedules_{&sync_, blobs_.get(), &clock_};
+  // What schedules submit becomes batch 41, 42, and so on.
+  std::vector<v1::SubmitHeader> submitted_by_schedules_;
+  initiator::api::ScheduleService schedule_service_{
+      {&schedules_, &registry_, &clock_,
+       [this](const v1::SubmitHeader& header, const std::string&) {
+         submitted_by_schedules_.push_back(header);
+         return uint64_t{40} + submitted_by_schedules_.size();
+       },
+       [](absl::string_view) {}}};
   FakeBatches batches_;
   FakeJobs jobs_;
   FakeMesh mesh_;

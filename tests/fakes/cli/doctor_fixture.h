@@ -38,8 +38,8 @@ class DoctorTest : public ClientTest {
   }
 
   std::string Version() {
-    const std::string line = Run({"version"}).out;  // "muster X\n"
-    return line.substr(7, line.size() - 8);
+    const std::string line = Run({"version"}).out;  // "muster X (REVISION)\n"
+    return line.substr(7, line.find(" (") - 7);
   }
 };
 

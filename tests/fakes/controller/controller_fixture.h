@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,7 @@ class UnreliableReport final : public report::ReportStore {
   }
   int commits() const { return commits_; }
 
+  uint64_t epoch() const override { return report_->epoch(); }
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
     return report_->RegisterBatch(shape);
   }
@@ -72,6 +74,16 @@ class UnreliableReport final : public report::ReportStore {
   }
   absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override {
     return report_->CancelBatch(batch, cancellation);
+  }
+  absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
+                                                      const std::vector<int64_t>& lines,
+                                                      int64_t max) override {
+    return report_->ClaimRejections(batch, lines, max);
+  }
+  absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
+                                      absl::Span<const report::RetriedTransaction> transactions,
+                                      uint64_t retried_in) override {
+    return report_->RecordRetry(batch, retry, transactions, retried_in);
   }
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override {
     return report_->ForgetBatch(batch, max_rows);
@@ -97,6 +109,15 @@ class AbsentRecords final : public ledger::BatchRecords {
     base::MutexLock lock(&mu_);
     faults_[batch] = std::move(why);
   }
+  // From now on, callers wait for what becomes of the records of all batches.
+  void WantOutcomes() { wants_outcomes_ = true; }
+  int views() const { return views_; }  // so far
+  // What was told of the batch; nullopt: nothing.
+  std::optional<ledger::BatchOutcome> Told(uint64_t batch) const {
+    base::MutexLock lock(&mu_);
+    const auto told = told_.find(batch);
+    return told == told_.end() ? std::nullopt : std::optional(told->second);
+  }
   // From now on, every initiator that is known says that it does not have the batches.
   void BeUnknownToAll(bool unknown) { unknown_ = unknown; }
 
@@ -115,6 +136,19 @@ class AbsentRecords final : public ledger::BatchRecords {
     MUSTER_RETURN_IF_ERROR(FaultOf(batch));
     return records_->MarkComplete(batch, when);
   }
+  absl::StatusOr<ledger::BatchView> View(uint64_t batch, size_t max_items) override {
+    MUSTER_ASSIGN_OR_RETURN(ledger::BatchView view, BatchRecords::View(batch, max_items));
+    view.wants_outcome = wants_outcomes_;
+    ++views_;
+    return view;
+  }
+  absl::Status MarkCompleteAndTell(uint64_t batch, absl::Time when,
+                                   const ledger::BatchOutcome& outcome) override {
+    MUSTER_RETURN_IF_ERROR(MarkComplete(batch, when));
+    base::MutexLock lock(&mu_);
+    told_[batch] = outcome;
+    return absl::OkStatus();
+  }
 
  private:
   absl::Status FaultOf(uint64_t batch) {
@@ -126,8 +160,11 @@ class AbsentRecords final : public ledger::BatchRecords {
   ledger::BatchRecords* const records_;  // not owned
   std::atomic<int> calls_away_{0};
   std::atomic<bool> unknown_{false};
-  base::Mutex mu_;
+  std::atomic<bool> wants_outcomes_{false};
+  std::atomic<int> views_{0};
+  mutable base::Mutex mu_;
   std::map<uint64_t, absl::Status> faults_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, ledger::BatchOutcome> told_ ABSL_GUARDED_BY(mu_);
 };
 
 // The host of the controller: records its callbacks, for which the test waits.

@@ -186,7 +186,7 @@ class BatchEngineTest : public ::testing::Test {
   const std::string input_ = dir_ / "in.csv";
   base::FakeClock clock_;
   base::LogCapture log_;
-  const job::JobDefinition job_ = job::ParseJob(kSumJob, "job.yaml").value();
+  job::JobDefinition job_ = job::ParseJob(kSumJob, "job.yaml").value();
   std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<sync::OptimisticSyncStore> sync_;

@@ -42,6 +42,7 @@ std::string QueueServiceTest::ItemBody(uint32_t index) {
   const auto blobs = OrDie(blob::file::FileBlobStore::Open(dir_ / "blobs"));
   ledger::ItemBoundary item;
   item.transactions = 10;
+  item.length = 5;
   item.content = base::Fingerprint("slice");
   return OrDie(item::WorkItemEncoder(identity, 1 << 20, blobs.get()).Encode(index, item, "slice"));
 }

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/bus/local/local_buses.h"
 #include "muster/item/redrive.h"
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 #include "muster/os/temp_dir.h"
@@ -18,8 +19,9 @@
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
-#include "services/initiator/api/queue_service.h"
+#include "services/queue-admin/queue_service.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::initiator {
 
@@ -39,7 +41,8 @@ class QueueServiceTest : public ::testing::Test {
     report_ = OrDie(report::sqlite::OpenSqliteReport(dir_ / "report.db", {.clock = &clock_}));
     report_client_ = std::make_unique<report::LocalReportClient>(report_.get());
     reopener_ = std::make_unique<item::LedgerBatchReopener>(ledger_.get(), report_client_.get());
-    service_ = std::make_unique<initiator::api::QueueService>(queues_.get(), reopener_.get());
+    service_ = std::make_unique<queue_admin::QueueService>(queues_.get(), reopener_.get(), &sync_,
+                                                           &bus_, "initiator-1", &clock_);
     rpc::ServerOptions listening;
     listening.addresses = {"localhost:0"};
     server_ = OrDie(
@@ -164,7 +167,9 @@ class QueueServiceTest : public ::testing::Test {
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<report::LocalReportClient> report_client_;
   std::unique_ptr<item::LedgerBatchReopener> reopener_;
-  std::unique_ptr<initiator::api::QueueService> service_;
+  sync::testing::MemorySyncStore sync_;
+  bus::local::LocalTriggerBus bus_;
+  std::unique_ptr<queue_admin::QueueService> service_;
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<Stub> stub_;
 };

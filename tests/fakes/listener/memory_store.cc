@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 
 namespace muster::listener::testing {
@@ -128,6 +129,7 @@ absl::StatusOr<std::vector<queue::PutResult>> MemoryStore::Put(
     Record& record = queue.records[sequence];
     record.message.message_id = absl::StrCat("m", sequence);
     record.message.body = message.body;
+    record.message.position = sequence;
     record.visible_at = now + message.delay;
     queue.by_visibility.insert({record.visible_at, sequence});
     queue::PutResult& result = results.emplace_back();
@@ -299,6 +301,16 @@ absl::StatusOr<queue::QueueStats> MemoryStore::Stats(const queue::QueueId& id) {
 
 absl::StatusOr<queue::QueueExtent> MemoryStore::Extent(const queue::QueueId&) { return Unneeded(); }
 
+absl::StatusOr<uint64_t> MemoryStore::Reclaim(const queue::QueueId& id) {
+  base::MutexLock lock(&mu_);
+  Queue& queue = Of(id);
+  for (auto& [sequence, record] : queue.records) {
+    record.lease = next_lease_++;
+    MoveTo(queue, sequence, record, -absl::InfiniteDuration());
+  }
+  return 0;
+}
+
 absl::Status MemoryStore::CreateQueue(const queue::QueueId&, const queue::Metadata&) {
   return Unneeded();
 }
@@ -317,11 +329,28 @@ absl::StatusOr<std::vector<queue::Message>> MemoryStore::Peek(const queue::Queue
   return Unneeded();
 }
 absl::Status MemoryStore::Clear(const queue::QueueId&) { return Unneeded(); }
-absl::StatusOr<int64_t> MemoryStore::Redrive(const queue::QueueId&, absl::Span<const std::string>,
-                                             int64_t) {
-  return Unneeded();
+// At their old positions, as the embedded engine does.
+absl::StatusOr<int64_t> MemoryStore::Redrive(const queue::QueueId& id,
+                                             absl::Span<const std::string>, int64_t) {
+  const absl::Duration now = clock_->Monotonic();
+  base::MutexLock lock(&mu_);
+  Queue& queue = Of(id);
+  for (const queue::PoisonMessage& poison : queue.poison) {
+    uint64_t sequence = 0;
+    MUSTER_CHECK(absl::SimpleAtoi(poison.message_id.substr(1), &sequence), poison.message_id);
+    Record& record = queue.records[sequence];
+    record.message.message_id = poison.message_id;
+    record.message.body = poison.body;
+    record.message.position = sequence;
+    record.visible_at = now;
+    queue.by_visibility.insert({now, sequence});
+  }
+  return static_cast<int64_t>(std::exchange(queue.poison, {}).size());
 }
-absl::StatusOr<int64_t> MemoryStore::PurgePoison(const queue::QueueId&) { return Unneeded(); }
+absl::StatusOr<int64_t> MemoryStore::PurgePoison(const queue::QueueId& id) {
+  base::MutexLock lock(&mu_);
+  return static_cast<int64_t>(std::exchange(Of(id).poison, {}).size());
+}
 
 MemoryStore::Queue& MemoryStore::Of(const queue::QueueId& queue) {
   return queues_[{queue.account, queue.name}];

@@ -88,6 +88,7 @@ class MemoryStore final : public queue::QueueStore {
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId&) override;
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& queue) override;
   absl::StatusOr<queue::QueueExtent> Extent(const queue::QueueId& queue) override;
+  absl::StatusOr<uint64_t> Reclaim(const queue::QueueId& queue) override;
 
  private:
   struct Record {

@@ -96,10 +96,12 @@ std::string NatsServer::url() const { return absl::StrCat("nats://127.0.0.1:", p
 
 void NatsServer::Start() {
   const std::string config = dir_ / "server.conf";
+  // Without a bound of its own the server reserves no more than a share of the disk's free space,
+  // and what a test may reserve would depend on the machine.
   const std::string jetstream =
       persistence_ == Persistence::kNone
           ? ""
-          : absl::StrCat("jetstream { store_dir: \"", store_dir_, "\" }\n");
+          : absl::StrCat("jetstream { store_dir: \"", store_dir_, "\", max_file_store: 1TB }\n");
   std::ofstream(config) << "host: 127.0.0.1\nport: " << port_ << "\n" << jetstream << extra_config_;
   const std::string log = dir_ / "server.log";
   posix_spawn_file_actions_t actions;

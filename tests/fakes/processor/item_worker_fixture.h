@@ -95,7 +95,7 @@ class ItemWorkerTest : public ::testing::Test {
     item::BatchIdentity identity{3, "sum", "r1", "7", std::nullopt, positions_of_items_, 2};
     identity.job_revision = revision_of_items_;
     identity.handler_version = version_of_items_;
-    item::WorkItemEncoder encoder(identity, 1 << 20, &blobs_);
+    item::WorkItemEncoder encoder(identity, 1 << 20, &blobs_, carriage_of_items_);
     ledger::ItemBoundary item;
     item.length = slice.size();
     item.first_line = 10;
@@ -187,6 +187,7 @@ class ItemWorkerTest : public ::testing::Test {
   Revisions revisions_{this};
   std::string revision_of_items_ = "r1";
   std::string version_of_items_ = "7";
+  item::Carriage carriage_of_items_ = item::Carriage::kInline;
   std::vector<int> positions_of_items_ = {0, 1};
 };
 

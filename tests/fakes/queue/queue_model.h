@@ -17,7 +17,7 @@ namespace muster::queue::testing {
 // The verbs return what those of an engine return, with these differences:
 //   - a message's id is the body that it was put with: no two bodies of a test are the same;
 //   - a receipt is made of the id and the number of the call that gave it, so that two models that
-//     saw the same calls give the same receipts, whatever they made of them;
+//     saw the same calls give the same receipts, also if their calls had other results;
 //   - no call names a message twice.
 class QueueModel {
  public:

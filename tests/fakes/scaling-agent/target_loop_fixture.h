@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/scaling/rules/rules_file.h"
+#include "muster/telemetry/registry.h"
 #include "services/scaling-agent/limits.h"
 #include "services/scaling-agent/target_loop.h"
 #include "tests/fakes/base/fake_clock.h"
@@ -29,18 +30,20 @@ class TargetLoopFixture : public ::testing::Test {
   }
 
   static std::shared_ptr<const RulesInForce> RulesOf(const std::string& more,
-                                                     const std::string& mode = "act") {
+                                                     const std::string& mode = "act",
+                                                     const std::string& of_target = "") {
     const std::string text = absl::StrCat(
         "mode: ", mode,
-        "\ntargets: {billing: {kind: process, name: p, queues: [in], sla: {max: 60s}, max: 10}}\n",
-        more);
+        "\ntargets: {billing: {kind: process, name: p, queues: [in], sla: {max: 60s}, max: 10",
+        of_target, "}}\n", more);
     auto rules = scaling::rules::ParseRules(text, "rules");
     EXPECT_TRUE(rules.ok()) << rules.status();
     return std::make_shared<const RulesInForce>(
         RulesInForce{std::make_shared<const scaling::rules::Rules>(*std::move(rules)), text, 1});
   }
-  void UseRules(const std::string& more, const std::string& mode = "act") {
-    rules_ = RulesOf(more, mode);
+  void UseRules(const std::string& more, const std::string& mode = "act",
+                const std::string& of_target = "") {
+    rules_ = RulesOf(more, mode, of_target);
     if (loop_ != nullptr) loop_->UseRules(rules_);
   }
   void MakeLoop() {
@@ -51,8 +54,10 @@ class TargetLoopFixture : public ::testing::Test {
     deps.overrides = &overrides_;
     deps.decision_log = &decision_log_;
     deps.clock = &clock_;
+    deps.metrics = &registry_;
     deps.token = [this] { return token_; };
     deps.roster = [this] { return roster_.List(v1::ROLE_PROCESSOR); };
+    deps.initiators = [this] { return roster_.List(v1::ROLE_INITIATOR); };
     LoopOptions options;
     options.account = kTestAccount;
     options.speed = {absl::Seconds(10), 4};
@@ -64,6 +69,11 @@ class TargetLoopFixture : public ::testing::Test {
     for (int i = 0; i < seconds; ++i) {
       for (const std::string& name : beating_) roster_.OnHeartbeat(BeatOf(name, ++beats_));
       for (const std::string& name : working_) roster_.OnHeartbeat(BusyBeatOf(name, ++beats_, 10));
+      for (const std::string& name : waiting_) {
+        v1::Heartbeat beat = BeatOf(name, ++beats_);
+        beat.mutable_standby()->set_release("opening");
+        roster_.OnHeartbeat(beat);
+      }
       loop_->LookAtQueues();
       loop_->FillIds().IgnoreError();
       loop_->Decide();
@@ -92,6 +102,7 @@ class TargetLoopFixture : public ::testing::Test {
   }
 
   base::FakeClock clock_;
+  telemetry::Registry registry_;
   TestQueues queues_{&clock_};
   sync::testing::MemorySyncStore sync_;
   FakeActuator actuator_;
@@ -100,6 +111,7 @@ class TargetLoopFixture : public ::testing::Test {
   bus::Roster roster_{&clock_};
   std::optional<HeldToken> token_ = HeldToken{1};
   std::vector<std::string> beating_, working_;
+  std::vector<std::string> waiting_;  // for a release
   uint64_t beats_ = 0;
   std::shared_ptr<const RulesInForce> rules_;
   std::unique_ptr<TargetLoop> loop_;

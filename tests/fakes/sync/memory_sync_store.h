@@ -35,7 +35,7 @@ class MemorySyncStore final : public OptimisticSyncStore {
   void Erase(const std::string& key);
   void Clear();
 
-  // Counts the TryWrites so far, whatever their results.
+  // Counts the TryWrites so far, also those that failed.
   int writes_tried() const;
 
  private:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import types
+from collections.abc import Mapping, Sequence
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -48,7 +50,10 @@ class Batch:
     complete: bool
     created: datetime.datetime
     completed: datetime.datetime | None
-    deadline: datetime.datetime | None  # when the promised latency ends
+    sla: datetime.timedelta | None  # the promised latency
+    deadline: datetime.datetime | None  # when it ends
+    late_by: datetime.timedelta  # later than promised, or than promised by now; zero: it is not late
+    at_risk: bool  # it is open, and at its pace so far it will be late
     flow: Flow
     transactions: int  # counted: aggregated + rejected + dead_lettered
     aggregated: int
@@ -61,6 +66,10 @@ class Batch:
     problem: str  # why it does not go on for now; empty: it does
     cancel_reason: str  # of a cancelled batch: why; may be empty
     traceparent: str  # W3C trace that all work on the batch belongs to; empty: it has none
+    labels: Mapping[str, str]  # as they were submitted
+    counts_problem: str  # in a list: why the counts are not known, and zero; empty: they are
+    retry_of: int = 0  # the batch whose rejections it retries; 0: it is no retry, or that one is deleted
+    retried_in: Sequence[int] = ()  # the batches that retry its rejections: the newest 100
 
     @property
     def over(self) -> bool:
@@ -70,6 +79,12 @@ class Batch:
 
 def to_time(stamp: Timestamp) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(seconds=stamp.seconds, microseconds=stamp.nanos // 1000)
+
+
+def from_time(moment: datetime.datetime) -> Timestamp:
+    """One without a time zone is local, as everywhere in Python."""
+    micros = (moment.astimezone(datetime.timezone.utc) - _EPOCH) // datetime.timedelta(microseconds=1)
+    return Timestamp(seconds=micros // 1_000_000, nanos=micros % 1_000_000 * 1000)
 
 
 def to_state(value: int) -> BatchState:
@@ -92,7 +107,10 @@ def to_batch(status: batch_service_pb2.BatchStatus) -> Batch:
         complete=status.complete,
         created=to_time(status.created),
         completed=to_time(status.completed) if status.HasField("completed") else None,
+        sla=status.sla.ToTimedelta() if status.HasField("sla") else None,
         deadline=to_time(status.deadline) if status.HasField("deadline") else None,
+        late_by=status.late_by.ToTimedelta(),
+        at_risk=status.at_risk,
         flow=Flow(flow.read, flow.queued, flow.processed, flow.committed, flow.split),
         transactions=status.transactions,
         aggregated=status.aggregated,
@@ -105,4 +123,8 @@ def to_batch(status: batch_service_pb2.BatchStatus) -> Batch:
         problem=status.problem,
         cancel_reason=status.cancel_reason,
         traceparent=status.traceparent,
+        labels=types.MappingProxyType(dict(status.labels)),
+        counts_problem=status.counts_problem,
+        retry_of=status.retry_of,
+        retried_in=tuple(status.retried_in),
     )

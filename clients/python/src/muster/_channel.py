@@ -11,9 +11,11 @@ from typing import Any, Callable, Generator, Iterator, Protocol, TypeVar, Union,
 import grpc
 
 from muster.errors import from_rpc
-from muster.v1 import (batch_service_pb2, batch_service_pb2_grpc, job_service_pb2,
-                       job_service_pb2_grpc, mesh_service_pb2, mesh_service_pb2_grpc,
-                       report_service_pb2, report_service_pb2_grpc)
+from muster.v1 import (batch_service_pb2, batch_service_pb2_grpc, call_service_pb2,
+                       call_service_pb2_grpc, job_service_pb2, job_service_pb2_grpc,
+                       mesh_service_pb2, mesh_service_pb2_grpc, report_service_pb2,
+                       report_service_pb2_grpc, schedule_service_pb2, schedule_service_pb2_grpc,
+                       stream_service_pb2, stream_service_pb2_grpc)
 
 Path = Union[str, "os.PathLike[str]"]
 _Q = TypeVar("_Q", contravariant=True)
@@ -29,9 +31,15 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 5_000),
-    ("grpc.service_config", json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": {
-        "maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,
-        "retryableStatusCodes": ["UNAVAILABLE"]}}]})),
+    # gRPC loses messages of a stream when it tries it again, so those that are sent try again by themselves.
+    # A record of a call that is tried again may be counted twice.
+    ("grpc.service_config", json.dumps({"methodConfig": [
+        {"name": [{"service": "muster.v1.BatchService", "method": "Submit"},
+                  {"service": "muster.v1.StreamService", "method": "ProcessEvents"},
+                  {"service": "muster.v1.CallService", "method": "Call"}]},
+        {"name": [{}], "retryPolicy": {
+            "maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,
+            "retryableStatusCodes": ["UNAVAILABLE"]}}]})),
 ]
 
 
@@ -86,6 +94,13 @@ class BatchStub(Protocol):
     WatchBatch: Streaming[batch_service_pb2.WatchBatchRequest, batch_service_pb2.WatchBatchResponse]
     CancelBatch: Unary[batch_service_pb2.CancelBatchRequest, batch_service_pb2.CancelBatchResponse]
     GetReceipt: Unary[batch_service_pb2.GetReceiptRequest, batch_service_pb2.GetReceiptResponse]
+    ReadRecords: Unary[batch_service_pb2.ReadRecordsRequest, batch_service_pb2.ReadRecordsResponse]
+    RetryRejections: Unary[batch_service_pb2.RetryRejectionsRequest,
+                           batch_service_pb2.RetryRejectionsResponse]
+
+
+class CallStub(Protocol):
+    Call: Unary[call_service_pb2.CallRequest, call_service_pb2.CallResponse]
 
 
 class JobStub(Protocol):
@@ -100,11 +115,46 @@ class MeshStub(Protocol):
 
 class ReportStub(Protocol):
     GetReport: Streaming[report_service_pb2.GetReportRequest, report_service_pb2.GetReportResponse]
+    ListRejections: Unary[report_service_pb2.ListRejectionsRequest,
+                          report_service_pb2.ListRejectionsResponse]
+    ListDeadLetters: Unary[report_service_pb2.ListDeadLettersRequest,
+                           report_service_pb2.ListDeadLettersResponse]
+    GetOutput: Unary[report_service_pb2.GetOutputRequest, report_service_pb2.GetOutputResponse]
+
+
+class ScheduleStub(Protocol):
+    CreateSchedule: Unary[schedule_service_pb2.CreateScheduleRequest,
+                          schedule_service_pb2.CreateScheduleResponse]
+    UpdateSchedule: Unary[schedule_service_pb2.UpdateScheduleRequest,
+                          schedule_service_pb2.UpdateScheduleResponse]
+    GetSchedule: Unary[schedule_service_pb2.GetScheduleRequest,
+                       schedule_service_pb2.GetScheduleResponse]
+    ListSchedules: Unary[schedule_service_pb2.ListSchedulesRequest,
+                         schedule_service_pb2.ListSchedulesResponse]
+    PauseSchedule: Unary[schedule_service_pb2.PauseScheduleRequest,
+                         schedule_service_pb2.PauseScheduleResponse]
+    ResumeSchedule: Unary[schedule_service_pb2.ResumeScheduleRequest,
+                          schedule_service_pb2.ResumeScheduleResponse]
+    RunSchedule: Unary[schedule_service_pb2.RunScheduleRequest,
+                       schedule_service_pb2.RunScheduleResponse]
+    DeleteSchedule: Unary[schedule_service_pb2.DeleteScheduleRequest,
+                          schedule_service_pb2.DeleteScheduleResponse]
+
+
+class StreamStub(Protocol):
+    AppendEvents: Unary[stream_service_pb2.AppendEventsRequest,
+                        stream_service_pb2.AppendEventsResponse]
+    ProcessEvents: Streaming[Iterator[stream_service_pb2.ProcessEventsRequest],
+                             stream_service_pb2.ProcessEventsResponse]
 
 
 # What the plugin writes has no types.
 def batch_stub(channel: grpc.Channel) -> BatchStub:
     return cast(BatchStub, cast(Any, batch_service_pb2_grpc).BatchServiceStub(channel))
+
+
+def call_stub(channel: grpc.Channel) -> CallStub:
+    return cast(CallStub, cast(Any, call_service_pb2_grpc).CallServiceStub(channel))
 
 
 def job_stub(channel: grpc.Channel) -> JobStub:
@@ -117,6 +167,14 @@ def mesh_stub(channel: grpc.Channel) -> MeshStub:
 
 def report_stub(channel: grpc.Channel) -> ReportStub:
     return cast(ReportStub, cast(Any, report_service_pb2_grpc).ReportServiceStub(channel))
+
+
+def schedule_stub(channel: grpc.Channel) -> ScheduleStub:
+    return cast(ScheduleStub, cast(Any, schedule_service_pb2_grpc).ScheduleServiceStub(channel))
+
+
+def stream_stub(channel: grpc.Channel) -> StreamStub:
+    return cast(StreamStub, cast(Any, stream_service_pb2_grpc).StreamServiceStub(channel))
 
 
 def ask(method: Unary[_Request, _Answer], request: _Request, timeout: float) -> _Answer:

@@ -9,17 +9,24 @@ import os
 import pathlib
 import threading
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, Union, cast
+from typing import Any, BinaryIO, Union, cast
 
 import grpc
 import xxhash
 
+from muster._json import to_json
 from muster.errors import DataLoss
 
 # As BatchService.Submit takes them.
 CHUNK_BYTES = 1 << 20
 
 Source = Union[str, "os.PathLike[str]", bytes, BinaryIO, Iterable[bytes]]
+
+
+def json_lines(records: Iterable[Any]) -> bytes:
+    """A line of JSON for each record: content for jobs whose format is jsonl. Decimals are written as they
+    are, floats in the shortest text that means them: 0.1 + 0.2 as 0.30000000000000004."""
+    return b"".join(to_json(record, floats=True).encode() + b"\n" for record in records)
 
 
 class Content:

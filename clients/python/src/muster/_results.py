@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from muster._report import Group, Measure, Number, Row
+from muster._amounts import Unfit, fitted
+from muster._output import OutputColumn, Value, to_fields
+from muster._report import Group, Row
 from muster.v1 import handler_service_pb2, item_result_pb2
 
 # As muster's processors take them.
 MAX_KEY_BYTES = 1024
-_MAX_DIGITS = 38
-_MAX_WHOLE = 2**63
-
-# Python's usual precision is 28 digits: beyond, it rounds.
-_EXACT = decimal.Context(prec=200, traps=[decimal.Inexact, decimal.InvalidOperation])
-
-
-class Unfit(ValueError):
-    """A number or key that the job's groups do not take; says why as a rejection would."""
 
 
 class Results:
     """Adds up an item. Not thread-safe; each item has its own."""
 
-    def __init__(self, groups: Mapping[str, Group], lines: frozenset[int]) -> None:
+    def __init__(self, groups: Mapping[str, Group], lines: frozenset[int],
+                 outputs: Sequence[OutputColumn] = ()) -> None:
         self._groups = groups
         self._lines = lines
+        self._columns = outputs
+        self._outputs: list[tuple[int, list[str]]] = []
         self._sums: dict[str, dict[tuple[str, ...], tuple[decimal.Decimal, ...]]] = {
             name: {} for name in groups}
         self._rejected: dict[int, str] = {}
@@ -48,6 +44,18 @@ class Results:
             raise KeyError(f"no transaction begins at line {line}")
         self._rejected.setdefault(line, reason)
 
+    def output(self, line: int, values: Mapping[str, Value]) -> None:
+        """Returns a record for the transaction that begins at `line`: a value for each of the job's
+        output columns, None where a number is absent. The records of lines that are rejected are left
+        out.
+
+        Unfit, to be told by `reject`: a number that its column does not take, text with a NUL or half
+        a character, a record above 64 KiB. KeyError, TypeError: the program is wrong.
+        """
+        if line not in self._lines:
+            raise KeyError(f"no transaction begins at line {line}")
+        self._outputs.append((line, to_fields(self._columns, values)))
+
     def _with(self, name: str, row: Row) -> tuple[tuple[str, ...], tuple[decimal.Decimal, ...]]:
         group = self._groups[name]
         names = [measure.name for measure in group.measures]
@@ -56,7 +64,7 @@ class Results:
                            f"{', '.join(names)}")
         key = tuple(_fit_key(part, row.keys[part]) for part in group.keys)
         before = self._sums[name].get(key, (decimal.Decimal(0),) * len(names))
-        return key, tuple(_sum(measure, old, row.measures[measure.name])
+        return key, tuple(fitted(measure, row.measures[measure.name], old)
                           for measure, old in zip(group.measures, before))
 
     def to_proto(self) -> handler_service_pb2.HandlerResult:
@@ -65,32 +73,12 @@ class Results:
                 item_result_pb2.PartialRow(keys=key, measures=[f"{sum:f}" for sum in sums])
                 for key, sums in rows.items()]) for name, rows in self._sums.items() if rows],
             rejected=[item_result_pb2.Rejection(line=line, reason=reason)
-                      for line, reason in self._rejected.items()])
+                      for line, reason in self._rejected.items()],
+            outputs=[item_result_pb2.OutputRecord(line=line, fields=fields)
+                     for line, fields in self._outputs if line not in self._rejected])
 
 
 def _fit_key(name: str, key: str) -> str:
     if len(key.encode()) > MAX_KEY_BYTES:
         raise Unfit(f"{name}: longer than {MAX_KEY_BYTES} bytes")
     return key
-
-
-def _sum(measure: Measure, before: decimal.Decimal, more: Number) -> decimal.Decimal:
-    """All sums have the measure's scale."""
-    if isinstance(more, float) or not isinstance(more, (int, decimal.Decimal)):
-        raise TypeError(f"{measure.name}: a {type(more).__name__} is not exact")
-    number = decimal.Decimal(more)
-    if not number.is_finite():
-        raise Unfit(f"{measure.name}: {number} is no number")
-    if number.adjusted() > _MAX_DIGITS:
-        raise Unfit(f"{measure.name}: overflows")
-    try:
-        # With the scale's exponent, so that Inexact says that there are decimals beyond it.
-        fitted = _EXACT.quantize(number, decimal.Decimal((0, (1,), -measure.scale)))
-    except decimal.Inexact:
-        raise Unfit(f"{measure.name}: {number:f} needs more than {measure.scale} decimals") from None
-    after = _EXACT.add(before, fitted)
-    fits = -_MAX_WHOLE <= after < _MAX_WHOLE if measure.whole else after.adjusted() < (
-        _MAX_DIGITS - measure.scale)
-    if not fits:
-        raise Unfit(f"{measure.name}: overflows")
-    return after

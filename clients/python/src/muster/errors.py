@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import grpc
 from google.protobuf.message import DecodeError
 
 from muster.rpc_details import error_details_pb2, status_pb2
+
+if TYPE_CHECKING:
+    from muster._failures import RetriedBatch
 
 _DETAILS_TRAILER = "grpc-status-details-bin"
 _DOMAIN = "muster"
@@ -53,6 +57,8 @@ class MusterError(Exception):
         super().__init__(f"{code.name}: {message}")
         self.code = code
         self.message = message
+        # Of Client.retry_rejections: what had been retried when it failed.
+        self.retried: Sequence[RetriedBatch] = ()
         self._details = details or ErrorDetails()
 
     @property
@@ -126,6 +132,24 @@ class Cancelled(MusterError):
 
 class DataLoss(MusterError):
     """A stored record is damaged, or what arrived is not what was sent."""
+
+
+class NotAccepted(Exception):
+    """A called record is counted, and was not accepted. It is at `line` of `batch`."""
+
+    def __init__(self, batch: int, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.batch = batch
+        self.line = line
+        self.reason = reason
+
+
+class Rejected(NotAccepted):
+    """The handler has refused the record."""
+
+
+class DeadLettered(NotAccepted):
+    """No worker could finish with the record, which was given up."""
 
 
 _CLASSES: Mapping[grpc.StatusCode, type[MusterError]] = {

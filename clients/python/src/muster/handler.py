@@ -17,6 +17,7 @@ from typing import Any, Callable, Optional, cast
 import grpc
 
 from muster._channel import Path
+from muster._output import OutputColumn, to_columns
 from muster._report import Group, to_group
 from muster._results import Results
 from muster.v1 import handler_service_pb2, handler_service_pb2_grpc, job_schema_pb2
@@ -62,6 +63,7 @@ class HandledJob:
     groups: Mapping[str, Group]
     parameters: Mapping[str, str]  # the handler's `env` in the job file
     processor: str  # who calls; for logs
+    outputs: Sequence[OutputColumn] = ()  # of the records that it may return
 
 
 class Transaction:
@@ -179,7 +181,8 @@ class _Call:
 
 def _answer(work: Work, item: Item) -> handler_service_pb2.HandlerAnswer:
     answer = handler_service_pb2.HandlerAnswer(item=item.name)
-    results = Results(item.job.groups, frozenset(sent.line for sent in item.transactions))
+    results = Results(item.job.groups, frozenset(sent.line for sent in item.transactions),
+                      item.job.outputs)
     try:
         work(item, results)
         answer.ok.CopyFrom(results.to_proto())
@@ -303,7 +306,7 @@ def _job_of(schema: job_schema_pb2.JobSchema, parameters: Mapping[str, str],
             processor: str) -> HandledJob:
     groups = {group.name: to_group(group) for group in schema.groups}
     return HandledJob(schema.job, schema.revision, tuple(schema.columns), groups, parameters,
-                      processor)
+                      processor, to_columns(schema.outputs))
 
 
 def serve_handler(work: Work, *, version: str, listen: str = "localhost:7800",

@@ -84,7 +84,8 @@ std::string DetailOf(const scaling::actuator::Order& order,
   absl::StrAppend(&text, " from ", before, " to ", order.replicas, " replicas");
   if (order.replicas > before || order.let_go_first.empty()) return text;
   if (workload.kind == WorkloadKind::kStatefulSet) {
-    return absl::StrCat(text, "; a StatefulSet lets its highest ordinals go, whatever was wished");
+    return absl::StrCat(text,
+                        "; a StatefulSet lets its highest ordinals go, not those that were chosen");
   }
   return absl::StrCat(text, "; those with the fewest leases go first");
 }

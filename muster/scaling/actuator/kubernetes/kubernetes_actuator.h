@@ -40,7 +40,7 @@ std::vector<scaling::actuator::Replica> ReplicasOf(
 // number.
 //
 // Before a Deployment shrinks, the replicas that should go first get the least pod-deletion-cost.
-// Pods that are not ready yet go before all others, whatever they cost. A StatefulSet lets its
+// Kubernetes lets pods that are not ready yet go before it compares costs. A StatefulSet lets its
 // highest ordinals go. The number of tasks of a replica cannot be changed through Kubernetes.
 
 // The workloads by the targets' names. An empty namespace means the client's own.

@@ -257,7 +257,7 @@ TEST_F(KubernetesActuatorTest, SaysThatAStatefulSetChoosesByItself) {
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->detail,
             "statefulset post/mailer from 3 to 1 replicas; a StatefulSet lets its highest ordinals "
-            "go, whatever was wished");
+            "go, not those that were chosen");
   EXPECT_EQ(server_.requests()[1].line,
             "PUT /apis/apps/v1/namespaces/post/statefulsets/mailer/scale");
 }

@@ -216,7 +216,7 @@ absl::StatusOr<ReplicaEnd> ReplicaFolder::ReadEnd() const {
 
 bool ReplicaFolder::Has(Mark mark) const { return access(PathOf(mark).c_str(), F_OK) == 0; }
 
-// Not synced: after a power cut the replica is one of an earlier boot, whatever its marks.
+// Not synced: after a power cut the replica is one of an earlier boot, and its marks do not matter.
 absl::Status ReplicaFolder::Set(Mark mark) const {
   const std::string path = PathOf(mark);
   const os::FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0640));

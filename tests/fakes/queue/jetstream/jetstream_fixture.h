@@ -35,10 +35,13 @@ struct Client {
 class JetStreamQueueStoreTest : public ::testing::TestWithParam<std::string> {
  protected:
   static constexpr absl::Duration kShortLease = absl::Seconds(1);
+  // Short: many tests put a stream out of place, and no process makes it then.
+  static constexpr absl::Duration kMakerGrace = absl::Milliseconds(300);
 
   JetStreamQueueStoreTest() {
     options_.settings.lease = absl::Seconds(30);  // longer than a test that does not wait for it
     options_.timeout = absl::Seconds(10);
+    options_.maker_grace = kMakerGrace;
     client_ = std::make_unique<Client>(server_.url(), options_);
     EXPECT_TRUE(store().CreateQueue(queue_, {}).ok());
   }

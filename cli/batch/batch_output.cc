@@ -1,0 +1,151 @@
+// muster batch output BATCH
+
+#include "cli/batch/batch_output.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/batch/commands.h"
+#include "cli/output/record_writer.h"
+#include "cli/server/mesh_client.h"
+#include "cli/server/options.h"
+#include "muster/backend/backend.h"
+#include "muster/base/output_proto.h"
+#include "muster/base/status.h"
+#include "muster/os/durable_file.h"
+#include "muster/v1/report_service.grpc.pb.h"
+
+namespace muster::cli {
+
+absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out) {
+  std::optional<RecordWriter> writer;
+  std::string token;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(const report::OutputPage page, read(token));
+    if (!writer.has_value()) {
+      writer.emplace(page.columns, format, &out);
+      writer->Begin();
+    }
+    for (const base::OutputRecord& record : page.records) writer->Add(record);
+    if (!out.flush()) {
+      return absl::ResourceExhaustedError("the output cannot be written: is there room for it?");
+    }
+    token = page.next_page_token;
+  } while (!token.empty());
+  return absl::OkStatus();
+}
+
+absl::Status WriteOutputFile(report::ReportStore& store, uint64_t batch, const std::string& path) {
+  const bool is_json = absl::EndsWith(path, ".json") || absl::EndsWith(path, ".jsonl");
+  const std::string part = path + ".part";
+  std::ofstream out(part, std::ios::binary | std::ios::trunc);
+  if (!out) return os::FileError(errno, "creating", part);
+  const auto read = [&](const std::string& token) -> absl::StatusOr<report::OutputPage> {
+    MUSTER_ASSIGN_OR_RETURN(const auto reader, store.Read());
+    return report::ReadOutputPage(*reader, batch, token);
+  };
+  absl::Status written =
+      WriteOutputs(read, is_json ? OutputFormat::kJson : OutputFormat::kCsv, out);
+  out.close();
+  if (written.ok() && !out) written = os::FileError(errno, "writing", part);
+  if (written.ok()) written = os::SyncPath(part);
+  if (written.ok()) written = os::Rename(part, path);
+  if (!written.ok()) std::remove(part.c_str());
+  return base::Annotate(written, path);
+}
+
+namespace {
+
+struct OutputOptions {
+  CommonOptions common;
+  uint64_t batch = 0;
+  bool is_json = false;
+};
+
+absl::Status PrintLocal(const OutputOptions& options, OutputFormat format,
+                        const Environment& environment) {
+  MUSTER_RETURN_IF_ERROR(RequireDataDir(options.common.data_dir));
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto store,
+      backend::OpenReportStore(backend::DataDirUrls(options.common.data_dir).report,
+                               backend::Mode::kReadOnly, environment.clock));
+  const auto read = [&](const std::string& token) -> absl::StatusOr<report::OutputPage> {
+    MUSTER_ASSIGN_OR_RETURN(const auto reader, store->Read());
+    return report::ReadOutputPage(*reader, options.batch, token);
+  };
+  return WriteOutputs(read, format, *environment.out);
+}
+
+absl::StatusOr<report::OutputPage> PageOf(v1::GetOutputResponse response) {
+  report::OutputPage page;
+  for (const v1::OutputColumn& column : response.columns()) {
+    MUSTER_ASSIGN_OR_RETURN(base::OutputColumn read, base::FromProto(column));
+    page.columns.push_back(std::move(read));
+  }
+  for (const v1::OutputRecord& record : response.records()) {
+    if (static_cast<size_t>(record.fields_size()) != page.columns.size()) {
+      return absl::DataLossError(absl::StrCat("a record of line ", record.line(), " has ",
+                                              record.fields_size(), " fields"));
+    }
+    page.records.push_back(base::FromProto(record));
+  }
+  page.next_page_token = response.next_page_token();
+  return page;
+}
+
+absl::Status PrintRemote(const OutputOptions& options, OutputFormat format,
+                         const Environment& environment) {
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common.server));
+  MUSTER_ASSIGN_OR_RETURN(const Peer controller, mesh->Controller());
+  v1::GetOutputRequest request;
+  request.set_batch(options.batch);
+  const auto read = [&](const std::string& token) -> absl::StatusOr<report::OutputPage> {
+    request.set_page_token(token);
+    MUSTER_ASSIGN_OR_RETURN(v1::GetOutputResponse response,
+                            mesh->Call(&v1::ReportService::Stub::GetOutput, request, controller));
+    return PageOf(std::move(response));
+  };
+  return WriteOutputs(read, format, *environment.out);
+}
+
+absl::Status PrintOutput(const OutputOptions& options, const Environment& environment) {
+  const OutputFormat format = options.is_json ? OutputFormat::kJson : OutputFormat::kCsv;
+  const absl::Status printed = options.common.server.named()
+                                   ? PrintRemote(options, format, environment)
+                                   : PrintLocal(options, format, environment);
+  // muster::cli::Main tells a reader that has left from a disk that is full, for all commands.
+  return environment.out->good() ? printed : absl::OkStatus();
+}
+
+}  // namespace
+
+void AddBatchOutput(CLI::App* batch, const Environment& environment) {
+  const auto options = std::make_shared<OutputOptions>();
+  CLI::App* const output = AddCommand(
+      batch, "output", "The records that the handler returned, in the order of the input",
+      environment, [options, &environment] {
+        return WithListHint(PrintOutput(*options, environment), "muster batch list",
+                            options->common);
+      });
+  output->add_option("BATCH", options->batch, "The batch's number")->required();
+  AddDataDirOrServer(output, &options->common);
+  AddController(output, &options->common);
+  output
+      ->add_option_function<std::string>(
+          "-o,--output",
+          [options](const std::string& format) { options->is_json = format == "json"; },
+          "CSV with a header, or a line of JSON for each record")
+      ->check(CLI::IsMember({"csv", "json"}))
+      ->default_str("csv");
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,28 @@
+// WriteOutputs: prints the output records of a batch.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/output/environment.h"
+#include "muster/report/output_page.h"
+#include "muster/report/report_store.h"
+
+namespace muster::cli {
+
+// Reads the page that a token names, as report::ReadOutputPage does.
+using ReadPage =
+    absl::FunctionRef<absl::StatusOr<report::OutputPage>(const std::string& page_token)>;
+
+// Writes page by page, as kCsv or kJson; nothing before the first page is there. Errors are those
+// of `read`; ResourceExhausted: `out` takes no more.
+absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out);
+
+// Writes the batch's records to `path`, which has all of them or is as it was: JSON lines where the
+// name ends in .json or .jsonl, else CSV.
+absl::Status WriteOutputFile(report::ReportStore& store, uint64_t batch, const std::string& path);
+
+}  // namespace muster::cli

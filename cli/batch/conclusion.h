@@ -1,0 +1,38 @@
+// How commands that wait for a batch say what became of it.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/batch/report.h"
+#include "cli/output/environment.h"
+#include "cli/server/mesh_client.h"
+#include "muster/job/job.h"
+#include "muster/os/stop_signals.h"
+#include "muster/v1/batch_service.pb.h"
+
+namespace muster::cli {
+
+// How a command that waits ends on a signal: what is in hand then is durable already. `hurried` is
+// what it says.
+os::StopOptions OnStop(const std::string& hurried);
+
+Outcome OutcomeOf(const v1::BatchStatus& status);
+
+// What the job tolerates; where it cannot be asked any more, nothing.
+job::Tolerance ToleranceOf(const MeshClient& mesh, const std::string& name);
+
+// The commands that read a batch's results; two lines.
+std::string WhereToRead(uint64_t batch);
+
+// The outcome of a batch that was awaited; nullopt: it was not complete in time, and the exit code
+// says so. Aborted: it was cancelled.
+absl::StatusOr<std::optional<Outcome>> Ended(const absl::StatusOr<v1::BatchStatus>& end,
+                                             const Environment& environment);
+
+// Adds `--wait-timeout TIME` into `timeout`, which outlives the app.
+void AddWaitTimeout(CLI::App* command, absl::Duration* timeout);
+
+}  // namespace muster::cli

@@ -1,0 +1,175 @@
+// muster batch retry: what a batch has rejected, once more.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "cli/batch/commands.h"
+#include "cli/batch/conclusion.h"
+#include "cli/batch/follower.h"
+#include "cli/batch/report.h"
+#include "cli/output/environment.h"
+#include "cli/output/format.h"
+#include "cli/server/mesh_client.h"
+#include "cli/server/options.h"
+#include "muster/base/status.h"
+#include "muster/os/stop_signals.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+// The initiator reads all items that have one of up to 50,000 rejections.
+constexpr absl::Duration kRetryTimeout = absl::Minutes(10);
+// What one call may name.
+constexpr size_t kMaxLines = 1000;
+
+struct RetryOptions {
+  CommonOptions common;
+  uint64_t batch = 0;
+  std::vector<int64_t> lines;
+  bool all = false;
+  bool wait = false;
+  absl::Duration wait_timeout = absl::InfiniteDuration();
+};
+
+// The calls that name all lines, or one that names none.
+std::vector<v1::RetryRejectionsRequest> RequestsOf(const RetryOptions& options) {
+  std::vector<v1::RetryRejectionsRequest> requests;
+  for (size_t begin = 0; begin == 0 || begin < options.lines.size(); begin += kMaxLines) {
+    v1::RetryRejectionsRequest& request = requests.emplace_back();
+    request.set_batch(options.batch);
+    request.set_all(options.all);
+    const size_t end = std::min(options.lines.size(), begin + kMaxLines);
+    request.mutable_lines()->Add(options.lines.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 options.lines.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return requests;
+}
+
+void PrintRetry(const v1::RetriedBatch& retry, const RetryOptions& options,
+                const Environment& environment) {
+  const bool one = retry.transactions() == 1;
+  *environment.out << "batch " << retry.batch() << " retries "
+                   << Grouped(static_cast<uint64_t>(retry.transactions())) << " transaction"
+                   << (one ? "" : "s") << " of batch " << options.batch
+                   << (retry.is_new() ? "" : ", submitted before") << "\n";
+  if (!options.wait) *environment.out << "watch it: muster batch watch " << retry.batch() << "\n";
+}
+
+// Asks for the retries, batch by batch, and shows each as soon as it is there, unless it is for a
+// program. After an error, `retries` has those that were there before it.
+absl::Status Ask(const MeshClient& mesh, const RetryOptions& options,
+                 const Environment& environment, std::vector<v1::RetriedBatch>* retries) {
+  for (const v1::RetryRejectionsRequest& request : RequestsOf(options)) {
+    bool more = true;
+    while (more) {
+      MUSTER_ASSIGN_OR_RETURN(
+          const auto response,
+          mesh.CallFor(&v1::BatchService::Stub::RetryRejections, request, kRetryTimeout));
+      for (const v1::RetriedBatch& retry : response.retries()) {
+        retries->push_back(retry);
+        if (options.common.output == OutputFormat::kTable) {
+          PrintRetry(retry, options, environment);
+        }
+      }
+      more = options.all && response.more();
+    }
+  }
+  return absl::OkStatus();
+}
+
+ordered_json RetryJson(const v1::RetriedBatch& retry) {
+  return {
+      {"batch", retry.batch()}, {"transactions", retry.transactions()}, {"is_new", retry.is_new()}};
+}
+
+// Waits for a batch, and notes its exit code if it is the highest. nullopt: it took too long.
+absl::StatusOr<std::optional<Outcome>> Await(uint64_t batch, MeshClient* mesh,
+                                             const os::StopSignals& signals,
+                                             const RetryOptions& options,
+                                             const Environment& environment) {
+  Follower follower(mesh, &environment);
+  follower.Begin(batch);
+  MUSTER_ASSIGN_OR_RETURN(
+      std::optional<Outcome> outcome,
+      Ended(follower.AwaitEnd(options.wait_timeout, signals.token()), environment));
+  if (!outcome.has_value()) return outcome;
+  const job::Tolerance tolerate = ToleranceOf(*mesh, outcome->job);
+  *environment.err << outcome->Losses(tolerate, "");
+  environment.exit_code = std::max(environment.exit_code, outcome->Code(tolerate));
+  return outcome;
+}
+
+// Waits for the batches one after the other, and adds what became of each to its `json`.
+absl::Status AwaitAll(MeshClient* mesh, const os::StopSignals& signals, const RetryOptions& options,
+                      const Environment& environment, ordered_json* json) {
+  for (ordered_json& one : *json) {
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::optional<Outcome> outcome,
+        Await(one["batch"].get<uint64_t>(), mesh, signals, options, environment));
+    if (!outcome.has_value()) return absl::OkStatus();
+    one["outcome"] = outcome->Json();
+    if (options.common.output == OutputFormat::kTable) {
+      *environment.out << outcome->Text() << WhereToRead(outcome->batch);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Retry(const RetryOptions& options, const Environment& environment) {
+  if (options.lines.empty() != options.all) {
+    return absl::InvalidArgumentError("give --line, or --all for all that the batch has rejected");
+  }
+  const os::StopSignals signals(OnStop("muster: stopped; the same command goes on"));
+  MUSTER_ASSIGN_OR_RETURN(const auto mesh,
+                          MeshClient::Open(options.common, "rejections are retried on a server"));
+  std::vector<v1::RetriedBatch> retries;
+  absl::Status status = Ask(*mesh, options, environment, &retries);
+  ordered_json json = {{"batch", options.batch}, {"retries", ordered_json::array()}};
+  for (const v1::RetriedBatch& retry : retries) json["retries"].push_back(RetryJson(retry));
+  if (status.ok() && options.wait) {
+    status = AwaitAll(mesh.get(), signals, options, environment, &json["retries"]);
+  }
+  // A program learns also of those that were there before an error.
+  if (status.ok() || !retries.empty()) PrintIfStructured(json, options.common, environment);
+  return status;
+}
+
+}  // namespace
+
+void AddRetry(CLI::App* batch, const Environment& environment) {
+  const auto options = std::make_shared<RetryOptions>();
+  const auto retry = [](const RetryOptions& given, const Environment& with) {
+    return WithListHint(Retry(given, with), "muster batch list");
+  };
+  CLI::App* const command =
+      AddServerVerb(batch,
+                    {"retry",
+                     "Submit what a complete batch has rejected once more, as a new batch; each "
+                     "record is retried "
+                     "once. Items that were given up as a whole: muster queue redrive"},
+                    options, retry, environment);
+  command->add_option("BATCH", options->batch, "Its number")->required();
+  CLI::Option* const lines =
+      command
+          ->add_option("--line", options->lines,
+                       "A line at which a rejected record begins, as `muster batch rejections` has "
+                       "it; repeatable")
+          ->check(CLI::PositiveNumber)
+          ->type_name("N")
+          ->expected(1)
+          ->take_all();
+  command->add_flag("--all", options->all, "All that were not retried yet")->excludes(lines);
+  command->add_flag("--wait", options->wait, "Wait until the new batches are complete");
+  AddWaitTimeout(command, &options->wait_timeout);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,97 @@
+#include "muster/input/json_members.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/input/byte_source.h"
+#include "muster/input/slice_reader.h"
+
+namespace muster::input {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Columns id and customer.
+InputFormat CustomerFormat(const std::string& customer, bool optional = false) {
+  InputFormat format;
+  format.kind = InputFormat::Kind::kJsonl;
+  format.header = false;
+  format.columns = {{"id", std::string("Id")}, {"customer", customer, optional}};
+  return format;
+}
+
+std::string JsonRecords(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    absl::StrAppend(&text, "{\"Id\": ", i, ", \"Customer\": \"c\"}\n");
+  }
+  return text;
+}
+
+TEST(JsonMembersTest, AreThere) {
+  EXPECT_TRUE(CheckMembers(CustomerFormat("Customer"), JsonRecords(5), true).ok());
+  EXPECT_TRUE(CheckMembers(CustomerFormat("Customer"), "", true).ok());
+}
+
+TEST(JsonMembersTest, AMistypedOneIsRefusedAtTheFirstRecordWithTheOneThatIsMeant) {
+  const absl::Status refused = CheckMembers(CustomerFormat("Custommer"), JsonRecords(1), true);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("none of the first 1 records has the member 'Custommer' of column "
+                        "'customer'; did you mean 'Customer'? (their members: 'Customer', 'Id'"));
+}
+
+TEST(JsonMembersTest, OneThatIsLikeNoneIsRefusedOnceManyRecordsLackIt) {
+  EXPECT_TRUE(CheckMembers(CustomerFormat("Region"), JsonRecords(kLookedAtRecords - 1), true).ok());
+  const absl::Status refused =
+      CheckMembers(CustomerFormat("Region"), JsonRecords(kLookedAtRecords), true);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("none of the first 100 records has the member 'Region'"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("`input.optional`"));
+}
+
+TEST(JsonMembersTest, AnOptionalOneMayBeMissing) {
+  EXPECT_TRUE(
+      CheckMembers(CustomerFormat("Custommer", true), JsonRecords(kLookedAtRecords), true).ok());
+}
+
+TEST(JsonMembersTest, OneThatSomeRecordHasIsThere) {
+  const std::string text = absl::StrCat(JsonRecords(50), "{\"Region\": null}\n", JsonRecords(60));
+  EXPECT_TRUE(CheckMembers(CustomerFormat("Region"), text, true).ok());
+}
+
+TEST(JsonMembersTest, ANameThatAnotherColumnTakesIsNotMeant) {
+  InputFormat format = CustomerFormat("Customer");
+  format.columns.push_back({"again", std::string("Customers")});
+  EXPECT_TRUE(CheckMembers(format, JsonRecords(5), true).ok());
+}
+
+TEST(JsonMembersTest, MayLieWithinOthers) {
+  const std::string text = "{\"Id\": 1, \"Customer\": {\"city\": \"Ulm\"}}\n";
+  EXPECT_TRUE(CheckMembers(CustomerFormat("Customer.city"), text, true).ok());
+  EXPECT_THAT(std::string(CheckMembers(CustomerFormat("Customer.citty"), text, true).message()),
+              HasSubstr("did you mean 'Customer.city'?"));
+}
+
+TEST(JsonMembersTest, WhatIsNoObjectSaysNothing) {
+  EXPECT_TRUE(CheckMembers(CustomerFormat("Custommer"), "17\n[]\n{\"Customer\n\n", true).ok());
+}
+
+TEST(JsonMembersTest, TheLastLineCountsOnlyWhereItIsWhole) {
+  const std::string text = "{\"Id\": 1, \"Customer\": \"c\"}";
+  EXPECT_TRUE(CheckMembers(CustomerFormat("Custommer"), text, false).ok());
+  EXPECT_FALSE(CheckMembers(CustomerFormat("Custommer"), text, true).ok());
+}
+
+TEST(JsonMembersTest, AreLookedAtWithTheHeader) {
+  const std::string text = absl::StrCat("\xef\xbb\xbf", JsonRecords(3));
+  const TextSource input(text);
+  EXPECT_EQ(ReadHeader(input, CustomerFormat("Custommer")).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadHeader(input, CustomerFormat("Customer")).value().data.offset, 3u);
+}
+
+}  // namespace
+}  // namespace muster::input

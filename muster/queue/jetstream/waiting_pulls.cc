@@ -1,0 +1,162 @@
+#include "muster/queue/jetstream/waiting_pulls.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "muster/base/log.h"
+#include "muster/base/names.h"
+#include "muster/base/status.h"
+#include "muster/queue/jetstream/stream_layout.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::queue::jetstream {
+namespace {
+
+// What the server has sent before it hears that the subscription ends is here within a round trip.
+constexpr absl::Duration kDrainTimeout = absl::Seconds(1);
+
+absl::Status EndOf(const nats::Incoming& status) {
+  switch (status.status) {
+    case nats::kNoMessages:
+    case nats::kRequestTimeout:
+      return absl::NotFoundError("no message came");
+    default:
+      return absl::UnavailableError(absl::StrCat("the server ended a waiting pull: ", status.status,
+                                                 " ", status.description));
+  }
+}
+
+}  // namespace
+
+class WaitingPulls::Handle final : public queue::QueueStore::Wait {
+ public:
+  Handle(WaitingPulls* pulls, uint64_t id) : pulls_(pulls), id_(id) {}
+  ~Handle() override { pulls_->End(id_); }
+
+ private:
+  WaitingPulls* const pulls_;  // not owned
+  const uint64_t id_;
+};
+
+WaitingPulls::WaitingPulls(nats::Connection* connection, base::Clock* clock)
+    : connection_(connection),
+      clock_(clock),
+      inbox_(absl::StrCat("_INBOX.", base::MakeInstanceId("waits"))) {}
+
+WaitingPulls::~WaitingPulls() {
+  base::MutexLock lock(&subscribe_mu_);
+  following_.reset();
+  if (subscription_ != nullptr && connection_->connected()) subscription_->Drain(kDrainTimeout);
+  subscription_.reset();
+}
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore::Wait>> WaitingPulls::Begin(
+    const queue::QueueId& queue, absl::Duration patience, Take take) {
+  MUSTER_RETURN_IF_ERROR(Subscribe());
+  const absl::Duration now = clock_->Monotonic();
+  uint64_t id = 0;
+  {
+    base::MutexLock lock(&mu_);
+    if (entries_.size() >= kMaxWaits) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("this process waits for messages ", kMaxWaits, " times already"));
+    }
+    id = ++last_id_;
+    entries_[id] = {queue, now, now + patience, std::move(take)};
+  }
+  // Before the pull: its message may come at once.
+  auto handle = std::make_unique<Handle>(this, id);
+  if (connection_->connected()) MUSTER_RETURN_IF_ERROR(Pull(id, queue, patience));
+  return handle;
+}
+
+absl::Status WaitingPulls::Subscribe() {
+  base::MutexLock lock(&subscribe_mu_);
+  if (subscription_ != nullptr) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(following_, connection_->FollowChanges([this](bool connected) {
+    if (connected) PullAgain();
+  }));
+  MUSTER_ASSIGN_OR_RETURN(
+      subscription_,
+      connection_->Subscribe(absl::StrCat(inbox_, ".*"),
+                             [this](const nats::Incoming& message) { OnMessage(message); }));
+  return absl::OkStatus();
+}
+
+absl::Status WaitingPulls::Pull(uint64_t id, const queue::QueueId& queue, absl::Duration patience) {
+  const nlohmann::json wish = {{"batch", 1}, {"expires", absl::ToInt64Nanoseconds(patience)}};
+  const std::string text = wish.dump();
+  return connection_->Publish(
+      {.subject = absl::StrCat("$JS.API.CONSUMER.MSG.NEXT.", StreamOf(queue), ".", kConsumer),
+       .data = text,
+       .reply = absl::StrCat(inbox_, ".", id)});
+}
+
+// The pulls went with the old connection.
+void WaitingPulls::PullAgain() {
+  struct Again {
+    uint64_t id;
+    queue::QueueId queue;
+    absl::Duration patience;
+  };
+  std::vector<Again> again;
+  {
+    const absl::Duration now = clock_->Monotonic();
+    base::MutexLock lock(&mu_);
+    for (const auto& [id, entry] : entries_) {
+      if (entry.until > now) again.push_back({id, entry.queue, entry.until - now});
+    }
+  }
+  for (const Again& pull : again) {
+    base::LogUnlessOk(base::kWarning, "a pull does not wait any more",
+                      Pull(pull.id, pull.queue, pull.patience), {{"queue", pull.queue.ToString()}});
+  }
+}
+
+std::optional<WaitingPulls::Entry> WaitingPulls::Match(const nats::Incoming& message) {
+  base::MutexLock lock(&mu_);
+  auto found = entries_.end();
+  if (message.status != 0) {
+    absl::string_view token = message.subject;
+    uint64_t id = 0;
+    if (absl::ConsumePrefix(&token, absl::StrCat(inbox_, ".")) && absl::SimpleAtoi(token, &id)) {
+      found = entries_.find(id);
+    }
+  } else if (const auto queue = QueueOfStream(StreamOfAck(message.reply)); queue.has_value()) {
+    found = std::find_if(entries_.begin(), entries_.end(),
+                         [&](const auto& entry) { return entry.second.queue == *queue; });
+  }
+  if (found == entries_.end()) return std::nullopt;
+  running_ = found->first;
+  Entry entry = std::move(found->second);
+  entries_.erase(found);
+  return entry;
+}
+
+void WaitingPulls::OnMessage(const nats::Incoming& message) {
+  const std::optional<Entry> entry = Match(message);
+  bool taken = false;
+  if (entry.has_value()) {
+    taken = message.status == 0 ? entry->take(Arrival{message, entry->asked})
+                                : entry->take(EndOf(message));
+    base::MutexLock lock(&mu_);
+    running_ = 0;
+    changed_.NotifyAll();
+  }
+  if (taken || message.status != 0 || message.reply.empty()) return;
+  base::LogUnlessOk(base::kWarning,
+                    "a message that no receive waits for comes again when its lease lapses",
+                    connection_->Publish({.subject = message.reply, .data = kAtOnceAgain}));
+}
+
+void WaitingPulls::End(uint64_t id) {
+  base::MutexLock lock(&mu_);
+  entries_.erase(id);
+  while (running_ == id) changed_.Wait(&mu_);
+}
+
+}  // namespace muster::queue::jetstream

@@ -1,0 +1,348 @@
+#include "muster/report/sqlite/retries.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/status.h"
+#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/schema.h"
+
+namespace muster::report::sqlite {
+namespace {
+
+using report::RejectionPosition;
+using report::RetryClaim;
+using report::RetryClaims;
+
+// From the item ?2 on.
+constexpr char kUnclaimed[] =
+    " FROM muster_rejection r WHERE r.batch = ?1 AND r.item >= ?2 AND NOT EXISTS (SELECT 1 FROM "
+    "muster_retried_line l WHERE l.batch = r.batch AND l.item = r.item AND l.line = r.line)";
+
+absl::Status CheckComplete(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, LoadProgress(connection, batch));
+  if (progress.receipt_revision > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("batch ", batch, " is not complete: what it rejects is retried once it is"));
+}
+
+// Also after a clock that was set back, higher than all there are.
+absl::StatusOr<int64_t> NewRetryId(Connection* connection, absl::Time now) {
+  MUSTER_ASSIGN_OR_RETURN(const int64_t highest,
+                          connection->QueryInt("SELECT coalesce(max(retry), 0) FROM muster_retry"));
+  return std::max(absl::ToUnixMicros(now), highest + 1);
+}
+
+absl::StatusOr<int64_t> CountClaimed(Connection* connection, int64_t retry) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT count(*) FROM muster_retried_line WHERE retry = ?"));
+  MUSTER_RETURN_IF_ERROR(query.Bind(retry).Step().status());
+  return query.Int(0);
+}
+
+absl::StatusOr<RetryClaim> LoadClaim(Connection* connection, int64_t retry) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query, connection->Prepare("SELECT retried_in FROM muster_retry WHERE retry = ?"));
+  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(retry).Step());
+  if (!found) return absl::DataLossError(absl::StrCat("the row of retry ", retry, " is missing"));
+  RetryClaim claim{retry, 0, static_cast<uint64_t>(query.Int(0))};
+  MUSTER_ASSIGN_OR_RETURN(claim.transactions, CountClaimed(connection, retry));
+  return claim;
+}
+
+absl::Status InsertRetry(Connection* connection, uint64_t batch, int64_t retry, absl::Time now) {
+  MUSTER_ASSIGN_OR_RETURN(Statement insert,
+                          connection->Prepare("INSERT INTO muster_retry VALUES (?, ?, 0, 0, ?)"));
+  return insert.Run(retry, batch, absl::ToUnixMicros(now));
+}
+
+// Where the rejections at `lines`, sorted, stand. Reads all rejections of the batch: none has an
+// index by line.
+absl::StatusOr<std::vector<RejectionPosition>> FindLines(Connection* connection, uint64_t batch,
+                                                         const std::vector<int64_t>& lines) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT item, line FROM muster_rejection WHERE batch = ?"));
+  query.Bind(batch);
+  std::map<int64_t, uint64_t> items;
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) break;
+    const int64_t line = query.Int(1);
+    if (std::binary_search(lines.begin(), lines.end(), line)) {
+      items[line] = static_cast<uint64_t>(query.Int(0));
+    }
+  }
+  std::vector<RejectionPosition> positions;
+  for (const int64_t line : lines) {
+    const auto item = items.find(line);
+    if (item == items.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("batch ", batch, " has rejected no transaction at line ", line));
+    }
+    positions.push_back({item->second, line});
+  }
+  return positions;
+}
+
+// nullopt: it is not claimed.
+absl::StatusOr<std::optional<int64_t>> RetryOf(Statement* query, uint64_t batch,
+                                               const RejectionPosition& position) {
+  MUSTER_ASSIGN_OR_RETURN(const bool found,
+                          query->Bind(batch, position.item, position.line).Step());
+  if (!found) return std::nullopt;
+  return query->Int(0);
+}
+
+absl::StatusOr<RetryClaims> ClaimPositions(Connection* connection, uint64_t batch,
+                                           absl::Span<const RejectionPosition> positions,
+                                           absl::Time now) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare("SELECT retry FROM muster_retried_line WHERE batch = "
+                                              "? AND item = ? AND line = ?"));
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection->Prepare("INSERT INTO muster_retried_line VALUES (?, ?, ?, ?, 0)"));
+  MUSTER_ASSIGN_OR_RETURN(const int64_t new_retry, NewRetryId(connection, now));
+  std::set<int64_t> retries;
+  for (const RejectionPosition& position : positions) {
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<int64_t> known, RetryOf(&query, batch, position));
+    retries.insert(known.value_or(new_retry));
+    if (known.has_value()) continue;
+    MUSTER_RETURN_IF_ERROR(insert.Run(batch, position.item, position.line, new_retry));
+  }
+  if (retries.contains(new_retry)) {
+    MUSTER_RETURN_IF_ERROR(InsertRetry(connection, batch, new_retry, now));
+  }
+  RetryClaims claimed;
+  for (const int64_t retry : retries) {
+    MUSTER_ASSIGN_OR_RETURN(claimed.claims.emplace_back(), LoadClaim(connection, retry));
+  }
+  return claimed;
+}
+
+// The claims of the batch whose own batch was never told.
+absl::StatusOr<std::vector<RetryClaim>> LoadUntold(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare("SELECT retry FROM muster_retry WHERE batch = ? AND "
+                                              "retried_in = 0 ORDER BY retry LIMIT ?"));
+  query.Bind(batch, static_cast<int64_t>(report::kMaxShownRetries));
+  std::vector<RetryClaim> claims;
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) return claims;
+    MUSTER_ASSIGN_OR_RETURN(claims.emplace_back(), LoadClaim(connection, query.Int(0)));
+  }
+}
+
+// All rejections of items below this one are claimed, so that a claim need not look at them.
+absl::StatusOr<int64_t> ClaimedThrough(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT coalesce(max(through), 0) FROM muster_retry WHERE batch = ?"));
+  MUSTER_RETURN_IF_ERROR(query.Bind(batch).Step().status());
+  return query.Int(0);
+}
+
+// After a claim of all there are, which goes in the order of items.
+absl::Status NoteThrough(Connection* connection, int64_t retry) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection->Prepare("UPDATE muster_retry SET through = (SELECT max(item) FROM "
+                          "muster_retried_line WHERE retry = ?1) WHERE retry = ?1"));
+  return update.Run(retry);
+}
+
+// Before rejections are freed, or may come anew. Parameter: batch.
+constexpr char kForgetThrough[] = "UPDATE muster_retry SET through = 0 WHERE through > 0 AND ";
+
+absl::StatusOr<bool> AnyUnclaimed(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(const int64_t from, ClaimedThrough(connection, batch));
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare(absl::StrCat("SELECT 1", kUnclaimed, " LIMIT 1")));
+  return query.Bind(batch, from).Step();
+}
+
+absl::StatusOr<RetryClaims> ClaimAll(Connection* connection, uint64_t batch, int64_t max,
+                                     absl::Time now) {
+  RetryClaims claimed;
+  MUSTER_ASSIGN_OR_RETURN(claimed.claims, LoadUntold(connection, batch));
+  if (claimed.claims.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(const int64_t retry, NewRetryId(connection, now));
+    MUSTER_ASSIGN_OR_RETURN(const int64_t from, ClaimedThrough(connection, batch));
+    MUSTER_ASSIGN_OR_RETURN(
+        Statement insert,
+        connection->Prepare(absl::StrCat("INSERT INTO muster_retried_line SELECT r.batch, r.item, "
+                                         "r.line, ?3, 0",
+                                         kUnclaimed, " ORDER BY r.item, r.ordinal LIMIT ?4")));
+    MUSTER_RETURN_IF_ERROR(insert.Run(batch, from, retry, max));
+    const int64_t transactions = connection->Changes();
+    if (transactions == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "nothing is left to retry of batch ", batch,
+          ": it has rejected no transaction, or each of them is in a batch that retries it"));
+    }
+    MUSTER_RETURN_IF_ERROR(InsertRetry(connection, batch, retry, now));
+    MUSTER_RETURN_IF_ERROR(NoteThrough(connection, retry));
+    claimed.claims.push_back({retry, transactions, 0});
+  }
+  MUSTER_ASSIGN_OR_RETURN(claimed.more, AnyUnclaimed(connection, batch));
+  if (claimed.claims.size() == report::kMaxShownRetries) claimed.more = true;
+  return claimed;
+}
+
+// Sets where the transactions stand in the batch that retries them.
+absl::Status Place(Connection* connection, uint64_t batch, int64_t retry,
+                   absl::Span<const report::RetriedTransaction> transactions) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection->Prepare("UPDATE muster_retried_line SET retried_line = ?5 WHERE batch = ?1 AND "
+                          "item = ?2 AND line = ?3 AND retry = ?4"));
+  MUSTER_ASSIGN_OR_RETURN(Statement free,
+                          connection->Prepare("DELETE FROM muster_retried_line WHERE batch = ? AND "
+                                              "item = ? AND line = ? AND retry = ?"));
+  MUSTER_ASSIGN_OR_RETURN(Statement forget,
+                          connection->Prepare(absl::StrCat(kForgetThrough, "batch = ?")));
+  for (const report::RetriedTransaction& one : transactions) {
+    if (one.retried_line == 0) MUSTER_RETURN_IF_ERROR(forget.Run(batch));
+    MUSTER_RETURN_IF_ERROR(one.retried_line == 0
+                               ? free.Run(batch, one.item, one.line, retry)
+                               : update.Run(batch, one.item, one.line, retry, one.retried_line));
+  }
+  return absl::OkStatus();
+}
+
+// Parameters: batch, rows at most.
+std::string DeleteSql(absl::string_view table, absl::string_view key, absl::string_view where) {
+  return absl::StrCat("DELETE FROM ", table, " WHERE (", key, ") IN (SELECT ", key, " FROM ", table,
+                      " WHERE ", where, " LIMIT ?2)");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RejectionPosition>> FindRejections(Connection* connection,
+                                                              uint64_t batch,
+                                                              std::vector<int64_t> lines) {
+  MUSTER_RETURN_IF_ERROR(CheckComplete(connection, batch));
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return FindLines(connection, batch, lines);
+}
+
+absl::StatusOr<RetryClaims> ClaimRejections(Connection* connection, uint64_t batch,
+                                            absl::Span<const RejectionPosition> positions,
+                                            int64_t max, absl::Time now) {
+  MUSTER_RETURN_IF_ERROR(CheckComplete(connection, batch));
+  if (!positions.empty()) return ClaimPositions(connection, batch, positions, now);
+  return ClaimAll(connection, batch, max, now);
+}
+
+absl::StatusOr<int64_t> RecordRetry(Connection* connection, uint64_t batch, int64_t retry,
+                                    absl::Span<const report::RetriedTransaction> transactions,
+                                    uint64_t retried_in) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare("SELECT retried_in FROM muster_retry WHERE batch = ? "
+                                              "AND retry = ?"));
+  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch, retry).Step());
+  if (!found) {
+    return absl::NotFoundError(absl::StrCat("the report has no retry ", retry, " of batch ", batch,
+                                            ": one of its batches was deleted"));
+  }
+  const auto known = static_cast<uint64_t>(query.Int(0));
+  query.Reset();
+  if (known != 0 && retried_in != 0 && known != retried_in) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("batch ", known, " has the transactions of this retry, not ", retried_in));
+  }
+  MUSTER_RETURN_IF_ERROR(Place(connection, batch, retry, transactions));
+  MUSTER_ASSIGN_OR_RETURN(const int64_t left, CountClaimed(connection, retry));
+  if (left == 0) {
+    MUSTER_ASSIGN_OR_RETURN(Statement end,
+                            connection->Prepare("DELETE FROM muster_retry WHERE retry = ?"));
+    MUSTER_RETURN_IF_ERROR(end.Run(retry));
+  } else if (retried_in != 0) {
+    MUSTER_ASSIGN_OR_RETURN(
+        Statement update,
+        connection->Prepare("UPDATE muster_retry SET retried_in = ? WHERE retry = ?"));
+    MUSTER_RETURN_IF_ERROR(update.Run(retried_in, retry));
+  }
+  return left;
+}
+
+absl::StatusOr<std::vector<RejectionPosition>> LoadClaimed(Connection* connection, uint64_t batch,
+                                                           int64_t retry,
+                                                           const RejectionPosition& after,
+                                                           size_t max) {
+  std::vector<RejectionPosition> positions;
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", "muster_retried_line"));
+  if (!is_there) return positions;
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT item, line FROM muster_retried_line WHERE batch = ?1 AND retry = "
+                          "?2 AND item >= ?3 AND (item > ?3 OR line > ?4) ORDER BY item, line "
+                          "LIMIT ?5"));
+  query.Bind(batch, retry, after.item, after.line, static_cast<int64_t>(max));
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) return positions;
+    positions.push_back({static_cast<uint64_t>(query.Int(0)), query.Int(1)});
+  }
+}
+
+absl::Status LoadRetries(Connection* connection, report::Progress* progress) {
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", "muster_retry"));
+  if (!is_there) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement of, connection->Prepare("SELECT batch FROM muster_retry WHERE retried_in = ?"));
+  MUSTER_ASSIGN_OR_RETURN(const bool is_retry, of.Bind(progress->batch).Step());
+  if (is_retry) progress->retry_of = static_cast<uint64_t>(of.Int(0));
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement in, connection->Prepare("SELECT retried_in FROM muster_retry WHERE batch = ? AND "
+                                        "retried_in > 0 ORDER BY retried_in DESC LIMIT ?"));
+  in.Bind(progress->batch, static_cast<int64_t>(report::kMaxShownRetries));
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, in.Step());
+    if (!found) break;
+    progress->retried_in.push_back(static_cast<uint64_t>(in.Int(0)));
+  }
+  std::reverse(progress->retried_in.begin(), progress->retried_in.end());
+  return absl::OkStatus();
+}
+
+absl::Status NoteRedrive(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(Statement forget,
+                          connection->Prepare(absl::StrCat(kForgetThrough, "batch = ?")));
+  return forget.Run(batch);
+}
+
+absl::StatusOr<bool> ForgetRetries(Connection* connection, uint64_t batch, int64_t max) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement forget, connection->Prepare(absl::StrCat(kForgetThrough,
+                                                         "batch IN (SELECT batch FROM muster_retry "
+                                                         "WHERE retried_in = ?)")));
+  MUSTER_RETURN_IF_ERROR(forget.Run(batch));
+  const auto lines = [](absl::string_view where) {
+    return DeleteSql("muster_retried_line", "batch, item, line", where);
+  };
+  // The lines of a retry go first: by its row a further call finds them.
+  const std::string steps[] = {
+      lines("batch = ?1"),
+      lines("retry IN (SELECT retry FROM muster_retry WHERE retried_in = ?1)"),
+      DeleteSql("muster_retry", "retry", "batch = ?1 OR retried_in = ?1"),
+  };
+  for (const std::string& sql : steps) {
+    MUSTER_ASSIGN_OR_RETURN(Statement statement, connection->Prepare(sql));
+    MUSTER_RETURN_IF_ERROR(statement.Run(batch, max));
+    max -= connection->Changes();
+    if (max <= 0) return false;
+  }
+  return true;
+}
+
+}  // namespace muster::report::sqlite

@@ -1,0 +1,86 @@
+#include "services/host/host_telemetry.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
+#include "muster/base/status.h"
+#include "muster/rpc/address.h"
+#include "muster/telemetry/catalogue.h"
+#include "services/host/build_info.h"
+
+namespace muster::host {
+namespace {
+
+absl::Status CheckReach(const HostOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const rpc::Address address, rpc::ParseAddress(options.metrics));
+  if (address.IsLoopback() || options.allow_plaintext || options.allow_plaintext_metrics) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("metrics at ", options.metrics,
+                   ": this is neither localhost nor 127.0.0.1 nor [::1], and there is no TLS: ",
+                   "others could read them, so it needs --allow-plaintext-metrics"));
+}
+
+}  // namespace
+
+HostTelemetry::HostTelemetry() {
+  // So that a scrape shows their types, also where nothing is sent.
+  telemetry::Counters<2>(&registry_, telemetry::kTelemetryExports);
+  telemetry::Counters<1>(&registry_, telemetry::kTelemetryDropped);
+  telemetry::Gauges<2>(&registry_, telemetry::kBuildInfo)
+      .With({BuildVersion(), BuildRevision()})
+      .Set(1);
+}
+
+bool HostTelemetry::IsWanted(const HostOptions& options) {
+  return !options.metrics.empty() || telemetry::WantsOtlp();
+}
+
+absl::StatusOr<std::unique_ptr<HostTelemetry>> HostTelemetry::Start(const HostOptions& options,
+                                                                    base::Clock* clock) {
+  std::unique_ptr<HostTelemetry> started(new HostTelemetry());
+  if (!options.metrics.empty()) MUSTER_RETURN_IF_ERROR(started->Serve(options, clock));
+  MUSTER_ASSIGN_OR_RETURN(started->otlp_,
+                          telemetry::OtlpExport::StartIfWanted(
+                              {options.service, options.instance, std::string(BuildVersion())},
+                              &started->registry_, clock));
+  return started;
+}
+
+absl::Status HostTelemetry::Serve(const HostOptions& options, base::Clock* clock) {
+  MUSTER_RETURN_IF_ERROR(CheckReach(options));
+  telemetry::MetricsServerOptions server;
+  server.address = options.metrics;
+  server.clock = clock;
+  MUSTER_ASSIGN_OR_RETURN(
+      server_, telemetry::MetricsServer::Start(server, [this](telemetry::TextFormat format) {
+        return registry_.Scrape(format);
+      }));
+  base::Log(base::kInfo, "metrics", {{"at", absl::StrCat(address(), "/metrics")}});
+  return absl::OkStatus();
+}
+
+void HostTelemetry::Watch(backend::Backends* backends) {
+  connections_ = telemetry::ReadAtScrape(
+      &registry_, "connections",
+      {telemetry::kNatsReconnects.entry(), telemetry::kNatsErrors.entry(),
+       telemetry::kNatsInFlight.entry()},
+      [backends](telemetry::Samples* samples) {
+        for (const backend::NatsActivity& seen : backends->Activity()) {
+          const std::string name = seen.is_prompt ? "prompt" : "main";
+          samples->Set(telemetry::kNatsReconnects, {name}, static_cast<double>(seen.reconnects));
+          samples->Set(telemetry::kNatsErrors, {name}, static_cast<double>(seen.errors));
+          samples->Set(telemetry::kNatsInFlight, {name}, static_cast<double>(seen.in_flight));
+        }
+        return absl::OkStatus();
+      });
+}
+
+void HostTelemetry::Close() {
+  server_.reset();
+  connections_.reset();
+}
+
+}  // namespace muster::host

@@ -1,0 +1,53 @@
+// HostTelemetry: the registry of a service, the metrics that every service has, the server that
+// shows them to Prometheus, and the export to an OpenTelemetry collector.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "muster/backend/backend.h"
+#include "muster/base/clock.h"
+#include "muster/telemetry/metrics_server.h"
+#include "muster/telemetry/otlp/otlp.h"
+#include "muster/telemetry/registry.h"
+#include "services/host/host_options.h"
+
+namespace muster::host {
+
+// Thread-safe, but for Watch and Close.
+class HostTelemetry {
+ public:
+  // Whether a service with these options, in this environment, has any telemetry.
+  static bool IsWanted(const HostOptions& options);
+
+  // Serves at options.metrics if that is set, and exports if the environment says so, from now on.
+  // `clock` is not owned. InvalidArgument: others could reach the address, and the options do not
+  // allow it; or a variable is wrong. Unavailable: as MetricsServer::Start.
+  static absl::StatusOr<std::unique_ptr<HostTelemetry>> Start(const HostOptions& options,
+                                                              base::Clock* clock);
+
+  telemetry::Registry* registry() { return &registry_; }
+  // Null: batches are not traced.
+  telemetry::SpanSink* spans() { return otlp_ == nullptr ? nullptr : otlp_->spans(); }
+  // Where metrics are served, which options.metrics has asked for.
+  const std::string& address() const { return server_->address(); }
+
+  // Shows the connections of `backends`, which outlives this, or Close().
+  void Watch(backend::Backends* backends);
+  // Serves no more, and reads nothing any more; what is recorded later is still exported. Handles
+  // of the registry stay valid.
+  void Close();
+
+ private:
+  HostTelemetry();
+  absl::Status Serve(const HostOptions& options, base::Clock* clock);
+
+  telemetry::Registry registry_;
+  std::unique_ptr<telemetry::Reading> connections_;
+  std::unique_ptr<telemetry::MetricsServer> server_;  // null: it is not wanted
+  std::unique_ptr<telemetry::OtlpExport> otlp_;       // likewise
+};
+
+}  // namespace muster::host

@@ -1,0 +1,48 @@
+// PartitionService: shows the groups of a mesh and moves their partitions
+// (proto/muster/v1/partition_service.proto).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "grpcpp/server_context.h"
+#include "muster/partition/partition_admin.h"
+#include "muster/sync/optimistic_sync_store.h"
+#include "muster/v1/partition_service.grpc.pb.h"
+
+namespace muster::initiator::api {
+
+// The offset behind the last event of a partition that a group reads; nullopt: it is not known.
+// Thread-safe.
+using PartitionEnd = std::function<std::optional<int64_t>(const std::string& group, int partition)>;
+
+// Thread-safe.
+class PartitionService final : public v1::PartitionService::Service {
+ public:
+  // `sync` is not owned and outlives the service. Without `end`, no lag is told.
+  explicit PartitionService(sync::OptimisticSyncStore* sync, PartitionEnd end = nullptr)
+      : admin_(sync), end_(std::move(end)) {}
+
+  grpc::Status ListGroups(grpc::ServerContext* context, const v1::ListGroupsRequest* request,
+                          v1::ListGroupsResponse* response) override;
+  grpc::Status ListPartitions(grpc::ServerContext* context,
+                              const v1::ListPartitionsRequest* request,
+                              v1::ListPartitionsResponse* response) override;
+  grpc::Status MovePartition(grpc::ServerContext* context, const v1::MovePartitionRequest* request,
+                             v1::MovePartitionResponse* response) override;
+  grpc::Status Rebalance(grpc::ServerContext* context, const v1::RebalanceRequest* request,
+                         v1::RebalanceResponse* response) override;
+  grpc::Status ForgetGroup(grpc::ServerContext* context, const v1::ForgetGroupRequest* request,
+                           v1::ForgetGroupResponse* response) override;
+
+ private:
+  v1::PartitionView ViewOf(const std::string& group, const partition::PartitionState& state) const;
+
+  partition::PartitionAdmin admin_;
+  const PartitionEnd end_;  // may be null
+};
+
+}  // namespace muster::initiator::api

@@ -1,0 +1,421 @@
+#include "services/initiator/api/retries.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "muster/base/failpoint.h"
+#include "muster/base/fingerprint.h"
+#include "muster/base/log.h"
+#include "muster/base/status.h"
+#include "muster/item/labels.h"
+#include "muster/job/job_file.h"
+#include "muster/rpc/status.h"
+
+namespace muster::initiator::api {
+namespace {
+
+// Transactions that are read between two looks at the caller.
+constexpr size_t kPage = 1000;
+// Content that is gathered before it is written.
+constexpr size_t kPieceBytes = size_t{256} << 10;
+
+absl::Status Check(const v1::RetryRejectionsRequest& request) {
+  if (request.lines().empty() != request.all()) {
+    return rpc::BadField("lines", "must be there, or else all must be set");
+  }
+  if (static_cast<size_t>(request.lines_size()) > report::kMaxNamedLines) {
+    return rpc::BadField("lines",
+                         absl::StrCat("must be at most ", report::kMaxNamedLines, " lines"));
+  }
+  return absl::OkStatus();
+}
+
+// Its records could mean something else by now.
+absl::Status CheckSameInput(const ledger::Batch& batch, const job::JobDefinition& now) {
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition then,
+                          job::ParseJob(batch.job_definition, batch.job));
+  if (then.input.kind == now.input.kind && then.input.header == now.input.header &&
+      then.input.delimiter == now.input.delimiter) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "job '", batch.job, "' reads its input in another way than when batch ", batch.number,
+      " was submitted: write its rejections into a file, and submit them"));
+}
+
+v1::SubmitHeader HeaderOf(const ledger::Batch& batch, const std::string& request_id) {
+  v1::SubmitHeader header;
+  header.set_job(batch.job);
+  header.set_request_id(request_id);
+  header.set_tenant(batch.tenant);
+  header.mutable_labels()->insert(batch.labels.begin(), batch.labels.end());
+  header.mutable_labels()->erase(item::kCallLabel);  // no caller waits for this one
+  return header;
+}
+
+// Not a name that muster gives any other submission.
+std::string RequestIdOf(uint64_t batch, int64_t retry) {
+  return absl::StrCat("muster-retry:", batch, ":", retry);
+}
+
+// Whether the batch needs no more content. Also one that was cancelled: a part of it may be
+// counted.
+bool HasEnded(const ledger::Batch& batch) {
+  return batch.state != ledger::BatchState::kOpen || batch.sealed_content.has_value();
+}
+
+int64_t LineEndsIn(absl::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
+
+// Writes the content of a new batch, from its beginning. What an earlier call has written of it
+// stays: the content is the same each time.
+class Writer {
+ public:
+  struct Tools {
+    submit::Submissions* submissions;
+    batch::BatchScheduler* scheduler;
+    submit::Uploads* uploads;
+  };
+
+  explicit Writer(const Tools& tools) : tools_(tools) {}
+  ~Writer() {
+    if (batch_.number != 0) tools_.scheduler->NoteSenderGone(batch_.number);
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  bool has_begun() const { return batch_.number != 0; }
+  uint64_t batch() const { return batch_.number; }
+
+  absl::Status Begin(ledger::Batch batch) {
+    MUSTER_ASSIGN_OR_RETURN(upload_, tools_.uploads->Get(batch.number));
+    ticket_ = upload_->TakeOver();
+    // BatchScheduler::Cancel refuses an upload only if it is open by then.
+    MUSTER_ASSIGN_OR_RETURN(const bool cancelled, tools_.scheduler->IsCancelled(batch.number));
+    if (cancelled) {
+      return absl::UnavailableError(absl::StrCat("batch ", batch.number, " was cancelled"));
+    }
+    there_ = upload_->size_so_far();
+    tools_.scheduler->NoteSender(batch.number);
+    batch_ = std::move(batch);
+    return absl::OkStatus();
+  }
+
+  absl::Status Add(absl::string_view bytes) {
+    absl::StrAppend(&piece_, bytes);
+    return piece_.size() < kPieceBytes ? absl::OkStatus() : Flush();
+  }
+
+  absl::Status Seal() {
+    MUSTER_RETURN_IF_ERROR(Flush());
+    const ledger::SealedContent content{size_, hash_.Digest()};
+    const absl::Status sealed = upload_->Seal(ticket_, content.size, content.hash);
+    if (absl::IsAlreadyExists(sealed)) {
+      return absl::DataLossError(
+          absl::StrCat("batch ", batch_.number, " was sealed with other records"));
+    }
+    MUSTER_RETURN_IF_ERROR(sealed);
+    MUSTER_RETURN_IF_ERROR(tools_.submissions->RecordSealed(batch_.number, content));
+    tools_.scheduler->Advance(batch_.number);
+    return absl::OkStatus();
+  }
+
+  // Cancels the batch, which would wait for its content for ever.
+  absl::Status GiveUp(const absl::Status& why) {
+    upload_->Refuse(why);
+    MUSTER_RETURN_IF_ERROR(tools_.scheduler->Cancel(batch_.number, std::string(why.message())));
+    return tools_.uploads->Delete(batch_.number);
+  }
+
+ private:
+  absl::Status Flush() {
+    const uint64_t known = std::min<uint64_t>(piece_.size(), there_ - std::min(there_, size_));
+    const absl::string_view rest = absl::string_view(piece_).substr(known);
+    if (!rest.empty()) MUSTER_RETURN_IF_ERROR(upload_->Append(ticket_, size_ + known, rest));
+    hash_.Update(piece_);
+    size_ += piece_.size();
+    piece_.clear();
+    return absl::OkStatus();
+  }
+
+  const Tools tools_;
+  ledger::Batch batch_;
+  std::shared_ptr<submit::Upload> upload_;
+  uint64_t ticket_ = 0;
+  uint64_t there_ = 0;  // bytes that an earlier call has left
+  uint64_t size_ = 0;   // bytes before piece_
+  base::Fingerprinter hash_;
+  std::string piece_;
+};
+
+}  // namespace
+
+// What a batch was submitted with, and its records.
+class Retries::Content {
+ public:
+  static absl::StatusOr<std::unique_ptr<Content>> Open(
+      uint64_t number, ledger::BatchLedger* ledger,
+      const batch::RecordReader::OpenContent& open_content) {
+    MUSTER_ASSIGN_OR_RETURN(ledger::Batch batch, ledger->Get(number));
+    if (!batch.undecided && batch.state != ledger::BatchState::kComplete) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("batch ", number, " is ", BatchStateName(batch.state),
+                       ": what it rejects is retried once it is complete"));
+    }
+    MUSTER_ASSIGN_OR_RETURN(auto reader, batch::RecordReader::Open(number, ledger, open_content));
+    return std::unique_ptr<Content>(new Content(std::move(batch), std::move(reader)));
+  }
+
+  const ledger::Batch& batch() const { return batch_; }
+  absl::StatusOr<std::string> Header() const { return reader_->Header(); }
+
+  // Calls `visit` with the record at each position, in their order; nullopt: it is longer than a
+  // record may be, or its item is damaged.
+  absl::Status ForEach(
+      absl::Span<const report::RejectionPosition> positions,
+      const std::function<absl::Status(const report::RejectionPosition&,
+                                       const std::optional<std::string>&)>& visit) {
+    for (size_t begin = 0, end = 0; begin < positions.size(); begin = end) {
+      std::map<int64_t, std::optional<std::string>> records;
+      for (; end < positions.size() && positions[end].item == positions[begin].item; ++end) {
+        records[positions[end].line] = std::nullopt;
+      }
+      const absl::Status read = ReadItem(positions[begin].item, &records);
+      if (absl::IsDataLoss(read)) {
+        // The other items' records must not wait for it.
+        base::LogUnlessOk(base::kWarning, "rejected records cannot be retried", read,
+                          {{"batch", batch_.number}});
+        for (auto& [line, record] : records) record = std::nullopt;
+      } else {
+        MUSTER_RETURN_IF_ERROR(read);
+      }
+      for (size_t i = begin; i < end; ++i) {
+        MUSTER_RETURN_IF_ERROR(visit(positions[i], records[positions[i].line]));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Content(ledger::Batch batch, std::unique_ptr<batch::RecordReader> reader)
+      : batch_(std::move(batch)), reader_(std::move(reader)) {}
+
+  absl::Status ReadItem(uint64_t item, std::map<int64_t, std::optional<std::string>>* records) {
+    size_t found = 0;
+    MUSTER_RETURN_IF_ERROR(
+        reader_->ForEach(item, [&](const batch::SubmittedRecord& record) -> absl::Status {
+          const auto wanted = records->find(record.line);
+          if (wanted == records->end()) return absl::OkStatus();
+          ++found;
+          if (!record.oversized) wanted->second = std::string(record.bytes);
+          return absl::OkStatus();
+        }));
+    if (found == records->size()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("item ", item, " of batch ", batch_.number,
+                                            " has no record at a line that was rejected"));
+  }
+
+  const ledger::Batch batch_;
+  const std::unique_ptr<batch::RecordReader> reader_;
+};
+
+absl::StatusOr<v1::RetryRejectionsResponse> Retries::Retry(
+    const v1::RetryRejectionsRequest& request, const std::function<bool()>& is_cancelled) {
+  MUSTER_RETURN_IF_ERROR(Check(request));
+  {
+    base::MutexLock lock(&mu_);
+    if (calls_ >= kMaxRetryCalls) {
+      return absl::UnavailableError(
+          absl::StrCat(kMaxRetryCalls, " calls retry rejections already; ask again"));
+    }
+    ++calls_;
+  }
+  const absl::Cleanup leave = [this] {
+    base::MutexLock lock(&mu_);
+    --calls_;
+  };
+  const base::KeyedMutex::Lock lock(&batches_, absl::StrCat(request.batch()));
+  return RetryHeld(request, is_cancelled);
+}
+
+absl::StatusOr<v1::RetryRejectionsResponse> Retries::RetryHeld(
+    const v1::RetryRejectionsRequest& request, const std::function<bool()>& is_cancelled) {
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Content> content,
+                          Content::Open(request.batch(), deps_.ledger, deps_.open_content));
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
+                          deps_.jobs->GetDefinition(content->batch().job));
+  MUSTER_RETURN_IF_ERROR(CheckSameInput(content->batch(), job));
+  MUSTER_ASSIGN_OR_RETURN(report::RetryClaims claimed,
+                          deps_.report_client->ClaimRejections(
+                              request.batch(), {request.lines().begin(), request.lines().end()},
+                              report::kMaxClaimedRejections));
+  MUSTER_FAILPOINT("initiator.after_retry_claimed");
+  v1::RetryRejectionsResponse response;
+  response.set_more(claimed.more);
+  for (report::RetryClaim& claim : claimed.claims) {
+    const bool is_new = claim.retried_in == 0;
+    if (is_new) {
+      MUSTER_ASSIGN_OR_RETURN(claim.retried_in, Submit(content.get(), &claim, is_cancelled));
+    } else {
+      // The call that told the report of it may have died before it looked.
+      MUSTER_RETURN_IF_ERROR(CheckThere(claim.retried_in));
+    }
+    if (claim.retried_in == 0) continue;
+    v1::RetriedBatch* const retry = response.add_retries();
+    retry->set_batch(claim.retried_in);
+    retry->set_transactions(claim.transactions);
+    retry->set_is_new(is_new);
+  }
+  // Also if there are more: the next call would come to the same ones.
+  if (response.retries().empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("nothing of batch ", request.batch(),
+                     " can be retried: the records are longer than a record may be, or cannot be "
+                     "read any more"));
+  }
+  return response;
+}
+
+// Submissions::Begin would hold it against the job as it is now, which may have changed since.
+absl::StatusOr<std::optional<ledger::Batch>> Retries::FindBegun(const std::string& request_id) {
+  absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(request_id);
+  if (absl::IsNotFound(known.status())) return std::nullopt;
+  MUSTER_RETURN_IF_ERROR(known.status());
+  if (known->undecided) return std::nullopt;
+  MUSTER_RETURN_IF_ERROR(deps_.ledger->Sync());
+  return *std::move(known);
+}
+
+// Submits the transactions of one claim, page by page, in the order of item and line.
+class Retries::Attempt {
+ public:
+  Attempt(const Dependencies& deps, Content* content, report::RetryClaim* claim)
+      : deps_(deps),
+        content_(content),
+        claim_(claim),
+        request_id_(RequestIdOf(content->batch().number, claim->retry)),
+        writer_({deps.submissions, deps.scheduler, deps.uploads}) {}
+
+  // Cancels the batch that was begun where no later call could go on with it.
+  absl::Status Failed(const absl::Status& why) {
+    const bool is_lasting =
+        absl::IsNotFound(why) || absl::IsDataLoss(why) || absl::IsFailedPrecondition(why);
+    if (is_lasting && writer_.has_begun()) MUSTER_RETURN_IF_ERROR(writer_.GiveUp(why));
+    return why;
+  }
+
+  // As Retries::Submit, but the report is not told yet.
+  absl::StatusOr<uint64_t> Run(std::optional<ledger::Batch> begun,
+                               const std::function<bool()>& is_cancelled) {
+    begun_ = std::move(begun);
+    was_submitted_ = begun_.has_value() && HasEnded(*begun_);
+    MUSTER_ASSIGN_OR_RETURN(header_, content_->Header());
+    next_line_ = LineEndsIn(header_) + 1;
+    report::RejectionPosition after;
+    for (;;) {
+      if (is_cancelled && is_cancelled()) return absl::CancelledError("the caller went away");
+      MUSTER_ASSIGN_OR_RETURN(
+          const std::vector<report::RejectionPosition> page,
+          deps_.report_client->ClaimedRejections(batch(), claim_->retry, after, kPage));
+      if (page.empty()) break;
+      after = page.back();
+      MUSTER_RETURN_IF_ERROR(TakePage(page));
+      if (claim_->transactions == 0 && !begun_.has_value()) return 0;
+    }
+    if (was_submitted_) return begun_->number;
+    if (!writer_.has_begun()) {
+      return absl::UnavailableError(
+          absl::StrCat("the report has just forgotten a retry of batch ", batch(), ": ask again"));
+    }
+    if (claim_->transactions != placed_) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the report has forgotten a part of a retry of batch ", batch(), " meanwhile"));
+    }
+    MUSTER_RETURN_IF_ERROR(writer_.Seal());
+    return writer_.batch();
+  }
+
+ private:
+  uint64_t batch() const { return content_->batch().number; }
+
+  absl::Status TakePage(const std::vector<report::RejectionPosition>& page) {
+    std::vector<report::RetriedTransaction> placed;
+    const auto take = [&](const report::RejectionPosition& position,
+                          const std::optional<std::string>& record) {
+      placed.push_back({position.item, position.line, record.has_value() ? next_line_ : 0});
+      placed_ += record.has_value() ? 1 : 0;
+      return record.has_value() ? TakeRecord(*record) : absl::OkStatus();
+    };
+    MUSTER_RETURN_IF_ERROR(content_->ForEach(page, take));
+    MUSTER_ASSIGN_OR_RETURN(claim_->transactions,
+                            deps_.report_client->RecordRetry(batch(), claim_->retry, placed, 0));
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeRecord(const std::string& record) {
+    next_line_ += LineEndsIn(record) + 1;
+    if (was_submitted_) return absl::OkStatus();
+    if (!writer_.has_begun()) {
+      if (!begun_.has_value()) {
+        MUSTER_ASSIGN_OR_RETURN(begun_,
+                                deps_.submissions->Begin(HeaderOf(content_->batch(), request_id_)));
+      }
+      MUSTER_RETURN_IF_ERROR(writer_.Begin(*begun_));
+      MUSTER_RETURN_IF_ERROR(writer_.Add(header_));
+    }
+    MUSTER_RETURN_IF_ERROR(writer_.Add(record));
+    return writer_.Add("\n");
+  }
+
+  const Dependencies& deps_;
+  Content* const content_;           // not owned
+  report::RetryClaim* const claim_;  // not owned
+  const std::string request_id_;
+  std::optional<ledger::Batch> begun_;  // by this call or an earlier one
+  bool was_submitted_ = false;          // by an earlier one, as a whole
+  Writer writer_;
+  std::string header_;
+  int64_t next_line_ = 1;  // of the new batch's content
+  int64_t placed_ = 0;     // records that it has
+};
+
+absl::StatusOr<uint64_t> Retries::Submit(Content* content, report::RetryClaim* claim,
+                                         const std::function<bool()>& is_cancelled) {
+  const uint64_t of = content->batch().number;
+  MUSTER_ASSIGN_OR_RETURN(std::optional<ledger::Batch> begun,
+                          FindBegun(RequestIdOf(of, claim->retry)));
+  Attempt attempt(deps_, content, claim);
+  const absl::StatusOr<uint64_t> submitted = attempt.Run(std::move(begun), is_cancelled);
+  if (!submitted.ok()) return attempt.Failed(submitted.status());
+  const uint64_t number = *submitted;
+  if (number == 0) return 0;
+  MUSTER_FAILPOINT("initiator.after_retry_submitted");
+  MUSTER_ASSIGN_OR_RETURN(claim->transactions,
+                          deps_.report_client->RecordRetry(of, claim->retry, {}, number));
+  MUSTER_RETURN_IF_ERROR(CheckThere(number));
+  base::Log(base::kInfo, "retries what a batch has rejected",
+            {{"batch", of}, {"retried_in", number}, {"transactions", claim->transactions}});
+  return number;
+}
+
+// The report forgets a batch before the ledger deletes it: if it had done so already, the claim
+// that names the batch came too late to be freed.
+absl::Status Retries::CheckThere(uint64_t batch) {
+  const absl::StatusOr<ledger::Batch> there = deps_.ledger->Get(batch);
+  bool is_gone = absl::IsNotFound(there.status());
+  if (there.ok() && there->state == ledger::BatchState::kComplete) {
+    is_gone = absl::IsNotFound(deps_.report_client->GetProgress(batch).status());
+  }
+  if (!is_gone) return absl::OkStatus();
+  for (bool done = false; !done;) {
+    MUSTER_ASSIGN_OR_RETURN(done, deps_.report_client->ForgetBatch(batch));
+  }
+  return absl::UnavailableError(absl::StrCat("batch ", batch, " was deleted meanwhile: ask again"));
+}
+
+}  // namespace muster::initiator::api

@@ -1,0 +1,63 @@
+// PoolMetrics: how the dequeue tasks of each job's pool spend their time, and what wakes them.
+// ItemMetrics: what the workers of one job record while they work.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/mutex.h"
+#include "muster/listener/listener.h"
+#include "muster/telemetry/registry.h"
+#include "services/processor/job_listeners.h"
+
+namespace muster::processor {
+
+// Copyable and thread-safe.
+struct ItemMetrics {
+  ItemMetrics() = default;
+  // `registry` is not owned; null: nothing is recorded.
+  ItemMetrics(telemetry::Registry* registry, absl::string_view job);
+
+  telemetry::Counter rejected_format;     // transactions that cannot be read
+  telemetry::Counter rejected_oversized;  // that are too large
+  telemetry::Counter rejected_handler;
+};
+
+// Listeners count; this adds what they have counted since the last time, at each scrape and when a
+// listener ends, so that nothing is lost when a job changes.
+//
+// Thread-safe.
+class PoolMetrics {
+ public:
+  // Neither is owned; both outlive it. `registry` may be null.
+  PoolMetrics(JobListeners* listeners, telemetry::Registry* registry);
+
+  // The listener has ended and is not among the listeners any more.
+  void NoteEnded(const JobListener& served) ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Seen {
+    std::weak_ptr<listener::QueueListener> listener;
+    listener::ListenerCounters counters;
+    absl::Duration running;
+    absl::Duration busy;
+    absl::Duration starting;
+  };
+
+  absl::Status Read(telemetry::Samples* samples) ABSL_LOCKS_EXCLUDED(mu_);
+  void AddLocked(const JobListener& served, const listener::WorkTimes& times)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  JobListeners* const listeners_;          // not owned
+  const telemetry::Counters<2> rejected_;  // of ItemMetrics: it is there before the first job is
+  const telemetry::Counters<2> wakeups_;
+  const telemetry::Counters<2> time_;
+  base::Mutex mu_;
+  std::map<const listener::QueueListener*, Seen> seen_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<telemetry::Reading> reading_;  // last: it uses all of the above
+};
+
+}  // namespace muster::processor

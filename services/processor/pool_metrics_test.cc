@@ -1,0 +1,75 @@
+#include "services/processor/pool_metrics.h"
+
+#include "gtest/gtest.h"
+#include "tests/fakes/processor/processor_service_fixture.h"
+#include "tests/fakes/telemetry/shown.h"
+
+namespace muster::processor {
+namespace {
+
+using telemetry::Shown;
+
+class PoolMetricsTest : public ProcessorServiceTest {
+ protected:
+  ~PoolMetricsTest() override { service_.reset(); }
+
+  void StartMeasured() {
+    Dependencies dependencies{processor_queues_, &bus_, blobs_.get(), base::RealClock()};
+    dependencies.metrics = &registry_;
+    service_ = std::make_unique<ProcessorService>(&handlers_, options_, base::RealClock());
+    ASSERT_TRUE(service_->Start(dependencies, &jobs_).ok());
+  }
+  double Wakeups() {
+    return Shown(registry_, R"(muster_wakeups_total{queue="words-in",kind="push"})").value_or(0);
+  }
+
+  telemetry::Registry registry_;
+};
+
+TEST_F(PoolMetricsTest, ShowsThePoolOfAJobWithoutWork) {
+  Apply(Definition("words", 10));
+  StartMeasured();
+  Await(
+      [&] { return Shown(registry_, R"(muster_dequeue_tasks{pool="words",state="idle"})") == 0; });
+  EXPECT_EQ(Shown(registry_, R"(muster_dequeue_tasks{pool="words",state="busy"})"), 0);
+  EXPECT_EQ(Shown(registry_, R"(muster_dequeue_tasks{pool="words",state="max"})"), 2);
+  EXPECT_EQ(Shown(registry_, R"(muster_rejected_total{queue="words-in",reason="handler"})"), 0);
+}
+
+TEST_F(PoolMetricsTest, CountsTimeAndWakeups) {
+  const job::JobEntry job = Apply(Definition("words", 10));
+  StartMeasured();
+  const std::string idle = R"(muster_dequeue_tasks{pool="words",state="idle"})";
+  // A put wakes no task that is looking at that moment, as the first one may be.
+  do {
+    Await([&] { return Shown(registry_, idle) == 0; });
+    Put(job, "hello");
+    EXPECT_EQ(AwaitResult("words"), "hello");
+  } while (Wakeups() == 0);
+  const std::string time = R"(muster_worker_time_seconds_total{pool="words",state=)";
+  Await([&] { return Shown(registry_, time + R"("busy"})").value_or(0) > 0; });
+  EXPECT_GT(Shown(registry_, time + R"("starting"})"), 0);
+}
+
+// The listener of the old definition counts from its beginning, and so does the new one.
+TEST_F(PoolMetricsTest, LosesNothingAndCountsNothingTwiceWhenTheJobChanges) {
+  const job::JobEntry job = Apply(Definition("words", 10));
+  StartMeasured();
+  Put(job, "hello");
+  EXPECT_EQ(AwaitResult("words"), "hello");
+  Await([&] { return Wakeups() >= 0; });
+  const std::shared_ptr<listener::QueueListener> old = ListenerOf("words");
+  Apply(Definition("words", 20));
+  Tell();
+  AwaitStopped(old);
+  const auto of_old = static_cast<double>(old->counters().wakeups_push);
+  const std::shared_ptr<listener::QueueListener> other = ListenerOf("words");
+  ASSERT_NE(other, old);
+  service_->Stop(absl::Seconds(10));  // waits until the old one is drained, and has been read
+  const auto of_other = static_cast<double>(other->counters().wakeups_push);
+  EXPECT_EQ(Wakeups(), of_old + of_other);
+  EXPECT_EQ(Wakeups(), of_old + of_other) << "at each scrape";
+}
+
+}  // namespace
+}  // namespace muster::processor

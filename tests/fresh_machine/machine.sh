@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# Machines that have nothing: a minimal Debian made by debootstrap in a folder, entered with chroot.
+# Sourced, after say.sh.
+#
+# Needs root and debootstrap. Packages come through the host's own apt configuration: its first Debian
+# mirror, its proxies and certificates. All mounts live in a mount namespace of their own, and go with
+# it, so that removing the folder can never reach the host.
+
+[ "$(id -u)" -eq 0 ] || fail "needs root, for debootstrap and chroot"
+command -v debootstrap > /dev/null || fail "needs debootstrap: apt-get install debootstrap"
+
+# The host's Debian mirror, as apt itself understands its configuration.
+# shellcheck disable=SC2016  # apt-get expands
+mirror=$(apt-get indextargets --format '$(SITE) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
+  awk '$2 == "Debian" && $3 == "Debian" { print $1; exit }')
+[ -n "$mirror" ] || fail "apt knows no Debian mirror: run apt-get update first"
+
+# Gives the new machine the host's way to the mirror: name servers, apt's proxies, certificates.
+give_network() {
+  local root=$1
+  cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/"
+  apt-config dump | grep -E '^Acquire::(http|https|Check)' > "$root/etc/apt/apt.conf.d/90host" || true
+  if [ -s /etc/ssl/certs/ca-certificates.crt ]; then
+    install -D --mode=644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+  fi
+}
+
+# Runs a command on the new machine as a new user would: an empty environment, and a terminal's worth
+# of kernel file systems.
+on_machine() {
+  local root=$1
+  shift
+  # shellcheck disable=SC2016  # the inner shell expands
+  unshare --mount --pid --fork --kill-child bash -euc '
+    mount --make-rprivate /
+    mount -t proc proc "$0/proc"
+    mount -t tmpfs tmpfs "$0/dev/shm"
+    root=$0
+    exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 \
+      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+      bash -c "cd /root/muster && exec \"\$@\"" machine "$@"
+  ' "$root" "$@" < /dev/null
+}
+
+# Makes a minimal Debian of the suite $1 in the folder $2.
+make_machine() {
+  local suite=$1 root=$2
+  say "$suite: a minimal Debian in $root"
+  debootstrap --variant=minbase "$suite" "$root" "$mirror" > "$root.log" 2>&1 ||
+    { tail "$root.log" && return 1; }
+  give_network "$root"
+}
+
+# Runs try_suite SUITE FOLDER for each suite that is named, in a temporary folder, and counts. $1: yes
+# leaves the folders in place.
+try_suites() {
+  local keep=$1 work suite started passed=0 failed=0
+  shift
+  work=$(mktemp --directory --tmpdir muster-fresh-machine.XXXXXX)
+  # shellcheck disable=SC2064  # the folder of now
+  trap "[ -n '$keep' ] && echo 'kept in $work' || rm -rf --one-file-system '$work'" EXIT
+  for suite in "$@"; do
+    started=$SECONDS
+    (set -e && try_suite "$suite" "$work/$suite") &
+    if wait $!; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    say "$suite took $((SECONDS - started)) s"
+  done
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+}
