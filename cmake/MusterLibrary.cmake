@@ -1,5 +1,6 @@
-# muster_library(NAME LAYER n SRCS … DEPS … EXTERNAL …)
-# muster_test(NAME SRCS … DEPS … EXTERNAL … [LABELS …] [TIMEOUT seconds] [ONE_THREAD] [OPTIMISED])
+# muster_library(NAME LAYER n [OPTIMISED] SRCS … DEPS … EXTERNAL …)
+# muster_test(NAME SRCS … DEPS … EXTERNAL … [LABELS …] [TIMEOUT seconds]
+#   [SHARDS n] [ONE_THREAD])
 #
 # A library is a folder of the tree, and its name is the folder's path (muster/queue/rocksdb →
 # queue_rocksdb, services/initiator/batch → initiator_batch, tests/fakes/nats → nats_fakes). A folder may
@@ -7,7 +8,8 @@
 # a breach stops the build:
 #   1. a library depends only on libraries of a strictly lower layer, so siblings never meet;
 #   2. a file includes only headers of its own folder and of the libraries that DEPS names.
-# DEPS are PUBLIC; EXTERNAL are third-party targets. Use EXTERNAL_PUBLIC where a header includes one.
+# DEPS are PUBLIC; EXTERNAL are third-party targets. Use EXTERNAL_PUBLIC where a header includes one. OPTIMISED:
+# its tests compute for long, so that it is optimised in every build.
 
 set_property(GLOBAL PROPERTY MUSTER_LIBRARIES "")
 
@@ -32,15 +34,8 @@ function(muster_check_includes owner own_folder deps)
   endforeach()
 endfunction()
 
-# The macros of GoogleTest take g++ a third longer with optimisation, and no time when they run.
-function(muster_compile_as_test target)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
-  endif()
-endfunction()
-
 function(muster_library name)
-  cmake_parse_arguments(ARG "" "LAYER" "SRCS;DEPS;EXTERNAL;EXTERNAL_PUBLIC" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "LAYER" "SRCS;DEPS;EXTERNAL;EXTERNAL_PUBLIC" ${ARGN})
   foreach(dep ${ARG_DEPS})
     get_property(dep_layer GLOBAL PROPERTY MUSTER_LAYER_${dep})
     if("${dep_layer}" STREQUAL "")
@@ -55,6 +50,8 @@ function(muster_library name)
   set_property(GLOBAL PROPERTY MUSTER_LAYER_${name} ${ARG_LAYER})
   set_property(GLOBAL PROPERTY MUSTER_FOLDER_${name} ${folder})
   set_property(GLOBAL PROPERTY MUSTER_DEPS_${name} ${ARG_DEPS})
+  muster_sees_grpc(grpc ${ARG_DEPS})
+  set_property(GLOBAL PROPERTY MUSTER_SEES_GRPC_${name} ${grpc})
   set_property(GLOBAL APPEND PROPERTY MUSTER_LIBRARIES ${name})
 
   # All sources of a library are listed with their headers, so that headers are checked too.
@@ -70,14 +67,15 @@ function(muster_library name)
     set(scope PUBLIC)
     target_link_libraries(muster_${name} PRIVATE $<BUILD_INTERFACE:muster_build_flags>)
     target_link_libraries(muster_${name} PRIVATE ${ARG_EXTERNAL})
-    muster_precompile(muster_${name} plain ${ARG_DEPS})
+    if(ARG_OPTIMISED AND CMAKE_BUILD_TYPE STREQUAL "Debug")
+      target_compile_options(muster_${name} PRIVATE -O1)
+    else()
+      muster_precompile(muster_${name} plain ${ARG_DEPS})
+    endif()
   else()
     add_library(muster_${name} INTERFACE)
     set(scope INTERFACE)
     target_link_libraries(muster_${name} INTERFACE ${ARG_EXTERNAL})
-  endif()
-  if(sources AND folder MATCHES "^tests/conformance/")
-    muster_compile_as_test(muster_${name})
   endif()
   add_library(muster::${name} ALIAS muster_${name})
   set_target_properties(muster_${name} PROPERTIES EXPORT_NAME ${name})
@@ -101,12 +99,13 @@ elseif(MUSTER_SANITIZE MATCHES "address")
     "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan_grpc.supp:print_suppressions=0")
 endif()
 
-# A test program, run by ctest as one test. LABELS: `slow` keeps it out of `scripts/test --quick`, and
-# lets it start before the others. ONE_THREAD: what it tests has one thread, so that ThreadSanitizer
-# has nothing to find in it. OPTIMISED: the test's own code takes the time. A test that a build leaves
-# out is built only by its name.
+# A test program, run by ctest as one test. LABELS: `slow` keeps it out of `scripts/test --quick`, `deep`
+# out of the gate, too; either lets it start before the others. SHARDS: it runs as n tests beside each other,
+# NAME_1 to NAME_n, each with a share of its cases; for those that wait most of the time. ONE_THREAD: what it
+# tests has one thread, so that ThreadSanitizer has nothing to find in it. A test that a build leaves out is
+# built only by its name.
 function(muster_test name)
-  cmake_parse_arguments(ARG "ONE_THREAD;OPTIMISED" "TIMEOUT" "SRCS;DEPS;EXTERNAL;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_THREAD" "TIMEOUT;SHARDS" "SRCS;DEPS;EXTERNAL;LABELS" ${ARGN})
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM ARG_SRCS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
   set_property(GLOBAL APPEND PROPERTY MUSTER_TEST_PROGRAMS ${name})
@@ -119,25 +118,36 @@ function(muster_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE muster_build_flags ${deps} ${ARG_EXTERNAL}
     GTest::gmock GTest::gtest_main)
-  muster_precompile(${name} tests ${ARG_DEPS})
-  if(NOT ARG_OPTIMISED)
-    muster_compile_as_test(${name})
-  endif()
   if(NOT MUSTER_TESTS OR (ARG_ONE_THREAD AND MUSTER_SANITIZE STREQUAL "thread"))
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
-  add_test(NAME ${name} COMMAND ${name})
+  set(tests ${name})
+  if(ARG_SHARDS)
+    list(TRANSFORM tests APPEND _1 OUTPUT_VARIABLE tests)
+    foreach(number RANGE 2 ${ARG_SHARDS})
+      list(APPEND tests ${name}_${number})
+    endforeach()
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
-  if("slow" IN_LIST ARG_LABELS)
-    set_tests_properties(${name} PROPERTIES COST 100)
-  else()
+  set(shard 0)
+  foreach(test ${tests})
+    add_test(NAME ${test} COMMAND ${name})
+    set(environment ${MUSTER_GRPC_TEST_ENVIRONMENT})
+    if(ARG_SHARDS)
+      list(APPEND environment GTEST_TOTAL_SHARDS=${ARG_SHARDS} GTEST_SHARD_INDEX=${shard})
+      math(EXPR shard "${shard} + 1")
+    endif()
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${environment}")
+    if(ARG_LABELS)
+      set_tests_properties(${test} PROPERTIES COST 100)
+    endif()
+  endforeach()
+  if(NOT ARG_LABELS)
     set_property(GLOBAL APPEND PROPERTY MUSTER_QUICK_TESTS ${name})
   endif()
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${MUSTER_GRPC_TEST_ENVIRONMENT}")
 endfunction()
 
 # The target quick_tests: what `scripts/test --quick` runs under a sanitizer, without the programs that
@@ -147,14 +157,15 @@ function(muster_add_quick_tests)
   add_custom_target(quick_tests DEPENDS ${tests} ${ARGN})
 endfunction()
 
-# Checks what the test programs include. Called when all folders are added: a test stands beside what it
-# tests, and may use the fakes and the engines that are built on it.
-function(muster_check_tests)
+# Checks what the test programs include, and gives them their precompiled headers. Called when all folders are
+# added: a test stands beside what it tests, and may use the fakes and the engines that are built on it.
+function(muster_finish_tests)
   get_property(tests GLOBAL PROPERTY MUSTER_TEST_PROGRAMS)
   foreach(test ${tests})
     get_property(folder GLOBAL PROPERTY MUSTER_TEST_FOLDER_${test})
     get_property(deps GLOBAL PROPERTY MUSTER_TEST_DEPS_${test})
     get_property(files GLOBAL PROPERTY MUSTER_TEST_SRCS_${test})
     muster_check_includes(${test} ${folder} "${deps}" ${files})
+    muster_precompile(${test} tests ${deps})
   endforeach()
 endfunction()
