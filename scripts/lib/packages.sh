@@ -10,18 +10,22 @@ build_packages=(
   libyaml-cpp-dev libzstd-dev nlohmann-json3-dev prometheus-cpp-dev python3 sqlite3 tzdata
 )
 
-# The packages for the tests, in addition to those for the build: libraries and tools.
+# The packages for the tests, in addition to those for the build: libraries, tools, and the compiler and
+# linker of the preset dev.
 test_packages=(
-  dpkg-dev file librapidcheck-dev mypy nats-server openssl prometheus python3-grpcio python3-jsonschema
+  clang dpkg-dev file librapidcheck-dev lld mypy nats-server openssl prometheus python3-grpcio python3-jsonschema
   python3-pip python3-protobuf python3-setuptools python3-venv python3-wheel python3-xxhash python3-yaml
 )
 
-# The compiler and linker of the presets asan, tsan and fuzz, and the sanitizers and the fuzzer.
+# The compiler and linker of the presets asan, tsan and fuzz, and the sanitizers and the fuzzer, of Debian 12.
 sanitizer_packages=(clang-14 libclang-rt-14-dev lld-14)
 
 # The packages that .ci/run needs, in addition to those for the tests. Releases of clang format
 # differently, so this is the one place that pins a version: the one of Debian 12.
-check_packages=("${sanitizer_packages[@]}" clang-format-14 clang-tidy-14 shellcheck)
+check_packages=(clang-format-14 shellcheck)
+
+# What scripts/prove needs in addition to all of these.
+proof_packages=("${sanitizer_packages[@]}" clang-tidy-14)
 
 # What sends telemetry by OTLP, and what tests receive it with. Debian 13 has them, and Debian 12 in its
 # backports, which few machines have enabled: muster is built without them, too.
@@ -47,11 +51,17 @@ missing_packages() {
   done
 }
 
+# Waits for other runs of these scripts and for other users of apt on this machine.
+one_at_a_time=(flock /run/lock/muster-apt)
+apt_options=(-qq -o DPkg::Lock::Timeout=600)
+
+apt_update() { as_root "${one_at_a_time[@]}" apt-get "${apt_options[@]}" update < /dev/null; }
+
 # Installs packages, and lets none of them start a service: tests and scripts start daemons of their own, with
 # their own ports and data. A policy that the machine has already stays.
 apt_install() {
   # shellcheck disable=SC2016  # the variables are the inner shell's
-  as_root env DEBIAN_FRONTEND=noninteractive sh -c '
+  as_root env DEBIAN_FRONTEND=noninteractive "${one_at_a_time[@]}" sh -c '
     policy=/usr/sbin/policy-rc.d
     if [ ! -e "$policy" ]; then
       trap "rm -f $policy" EXIT
@@ -59,8 +69,8 @@ apt_install() {
       printf "#!/bin/sh\nexit 101\n" > "$policy"
       chmod +x "$policy"
     fi
-    apt-get install -qq --yes --no-install-recommends -o Dpkg::Use-Pty=0 "$@" > /dev/null' \
-    apt_install "$@" < /dev/null
+    apt-get install --yes --no-install-recommends -o Dpkg::Use-Pty=0 "$@" > /dev/null' \
+    apt_install "${apt_options[@]}" "$@" < /dev/null
 }
 
 # Installs the named packages that are missing. Does nothing, and needs no root, when none is
@@ -76,8 +86,9 @@ install_packages() {
     fail "packages are missing, and there is no sudo. Run this as root, then this script again:
 apt-get update && apt-get install --yes --no-install-recommends ${missing[*]}"
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
-  with_signs_of_life as_root apt-get update -qq < /dev/null
-  with_signs_of_life apt_install "${missing[@]}"
+  with_signs_of_life apt_update || fail "apt-get could not fetch the lists of packages: is there a network?"
+  with_signs_of_life apt_install "${missing[@]}" ||
+    fail "apt-get could not install all packages (its reason stands above); is there a network, and space on the disk?"
   mapfile -t missing < <(missing_packages "$@")
   [ "${#missing[@]}" -eq 0 ] || fail "apt-get did not install: ${missing[*]}"
 }
@@ -98,8 +109,8 @@ enable_backports() {
   grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release || return 0
   ! grep -rqs "$suite" /etc/apt/sources.list /etc/apt/sources.list.d || return 0
   mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\) bookworm .*/\2/p' \
-    /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2> /dev/null | head -n 1)
+    /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2> /dev/null | head -n 1) || true
   [ -n "$mirror" ] || return 0
   echo "deb $mirror $suite main" | as_root tee "$list" > /dev/null
-  as_root apt-get update -qq < /dev/null || as_root rm -f "$list"
+  apt_update || as_root rm -f "$list"
 }
