@@ -128,14 +128,13 @@ struct OpenStore {
 void Draw(const Task& task, int thread, UniqueIdGenerator* ids, std::atomic<int64_t>* own) {
   SharedNumbers total(task.folder + "/total", 1);
   SharedNumbers drawn(task.FileOf(thread), static_cast<size_t>(task.ids) + 1);
-  for (size_t i = 0; total[0].fetch_add(1) < task.ids;) {
-    const auto id = ids->NextId();
-    if (!id.ok()) {
-      if (!absl::IsAborted(id.status())) Die(id.status().ToString());
-      total[0].fetch_sub(1);  // the others were faster
-      continue;
-    }
-    drawn[i++] = *id;
+  for (size_t i = 0; total[0].fetch_add(1) < task.ids; ++i) {
+    // A thread keeps what it has counted until it has drawn it: given back, the last one would be
+    // nobody's once the other threads have seen that all are counted, and have ended.
+    auto id = ids->NextId();
+    while (absl::IsAborted(id.status())) id = ids->NextId();  // the others were faster
+    if (!id.ok()) Die(id.status().ToString());
+    drawn[i] = *id;
     if (own->fetch_add(1) % task.progress_every == task.progress_every - 1) Send("goes on");
   }
 }
