@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 namespace muster::os {
@@ -24,7 +26,15 @@ bool IsFile(const fs::path& path) {
 
 bool CanExecute(const fs::path& path) { return access(path.c_str(), X_OK) == 0; }
 
-absl::StatusOr<std::string> FindInPath(absl::string_view name) {
+// People write a command line where a list of words is wanted.
+std::string HintToSplit(absl::string_view name) {
+  if (!absl::StrContains(name, ' ')) return "";
+  const std::vector<absl::string_view> words = absl::StrSplit(name, ' ', absl::SkipEmpty());
+  return absl::StrCat("; for a program with arguments write each as an item of its own: [",
+                      absl::StrJoin(words, ", "), "]");
+}
+
+absl::StatusOr<std::string> FindInPath(absl::string_view name, absl::string_view working_dir) {
   const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never changed
   const absl::string_view folders = path == nullptr ? kUsualPath : path;
   for (const absl::string_view folder : absl::StrSplit(folders, ':')) {
@@ -33,7 +43,37 @@ absl::StatusOr<std::string> FindInPath(absl::string_view name) {
     const fs::path absolute = fs::absolute(candidate, error);  // the program may run elsewhere
     if (!error && IsFile(absolute) && CanExecute(absolute)) return absolute.string();
   }
-  return absl::NotFoundError(absl::StrCat("no program '", name, "' in PATH"));
+  std::error_code error;
+  const fs::path beside = fs::path(std::string(working_dir)) / std::string(name);
+  const bool is_beside = fs::is_regular_file(beside, error);
+  return absl::NotFoundError(absl::StrCat(
+      "no program '", name, "' in PATH", HintToSplit(name),
+      is_beside ? absl::StrCat("; there is a file of this name: ./", name) : std::string()));
+}
+
+// The first bytes of a file; enough for the first line of a script.
+std::string HeadOf(const std::string& path) {
+  constexpr size_t kHeadBytes = 256;
+  std::string head(kHeadBytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return head;
+}
+
+absl::Status CheckInterpreter(const std::string& path, absl::string_view first_line) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(first_line.substr(2), absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  if (words.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": its first line names no program"));
+  }
+  const bool by_env = fs::path(std::string(words[0])).filename() == "env" && words.size() > 1 &&
+                      !absl::StartsWith(words[1], "-") && !absl::StrContains(words[1], '=');
+  const absl::Status found = FindProgram(words[0], "").status();
+  const absl::Status named = found.ok() && by_env ? FindProgram(words[1], "").status() : found;
+  if (named.ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": its first line, ", first_line, ", leads nowhere: ", named.message()));
 }
 
 // Without a version: "python3.11" is "python".
@@ -56,15 +96,53 @@ bool IsPath(const std::string& argument) {
 }  // namespace
 
 absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view working_dir) {
-  if (name.find('/') == absl::string_view::npos) return FindInPath(name);
+  if (name.find('/') == absl::string_view::npos) return FindInPath(name, working_dir);
   std::error_code error;
   const fs::path path = fs::absolute(fs::path(std::string(working_dir)) / std::string(name), error);
   if (error || !IsFile(path))
-    return absl::NotFoundError(absl::StrCat("no program ", path.string()));
+    return absl::NotFoundError(absl::StrCat("no program ", path.string(), HintToSplit(name)));
   if (!CanExecute(path)) {
     return absl::PermissionDeniedError(absl::StrCat(path.string(), " is not executable"));
   }
   return path.string();
+}
+
+absl::Status CheckProgram(const std::string& path) {
+  const std::string head = HeadOf(path);
+  std::error_code error;
+  if (head.empty() && fs::file_size(path, error) == 0 && !error) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
+  }
+  if (!absl::StartsWith(head, "#!")) return absl::OkStatus();
+  const absl::string_view line = absl::string_view(head).substr(0, head.find('\n'));
+  if (absl::EndsWith(line, "\r")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": its first line ends with CR LF, as on Windows, and so names a program "
+                     "that is not there: save the file with LF alone"));
+  }
+  return CheckInterpreter(path, line);
+}
+
+absl::Status ExplainStart(const absl::Status& why, const std::string& path,
+                          const std::string& working_dir) {
+  std::error_code error;
+  if (!working_dir.empty() && !fs::is_directory(working_dir, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot start ", path, ": there is no folder ", working_dir));
+  }
+  if (!fs::exists(path, error)) return why;
+  if (absl::Status checked = CheckProgram(path); !checked.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot start ", checked.message()));
+  }
+  const bool is_text = !absl::StartsWith(HeadOf(path), "#!");
+  if (is_text && absl::StrContains(why.message(), "Exec format error")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot start ", path,
+                     ": it is no program of this machine; the first line of "
+                     "a script names its interpreter: #!/usr/bin/env python3"));
+  }
+  return why;
 }
 
 // The interpreter itself would say so only once there is an item.

@@ -1,4 +1,4 @@
-// Finds a program as a shell would, and checks that its script exists.
+// Finds a program as a shell would, and says why one cannot be started, as far as its files tell.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,16 @@ inline constexpr char kUsualPath[] = "/usr/local/bin:/usr/bin:/bin";
 // `working_dir` (empty: that of this process). NotFound; PermissionDenied when it cannot be
 // executed.
 absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view working_dir);
+
+// Why exec refuses the file `path`, which FindProgram has found: FailedPrecondition when it is
+// empty, or a script whose first line names an interpreter that is not there, or ends as lines of
+// Windows do. OK: nothing is known against it.
+absl::Status CheckProgram(const std::string& path);
+
+// What may lie behind the error `why` of starting `path` in `working_dir` (empty: that of this
+// process), in words that name what to mend; `why` itself where nothing is known.
+absl::Status ExplainStart(const absl::Status& why, const std::string& path,
+                          const std::string& working_dir);
 
 // NotFound: argv[0] is an interpreter (python3, bash, node …) and argv[1] the path of a script,
 // with a slash or an extension, that does not exist; relative to `working_dir`, as above. Options,

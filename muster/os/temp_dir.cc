@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -25,10 +26,13 @@ std::unique_ptr<ScratchFolder> MakeOrAbort() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ScratchFolder>> ScratchFolder::Make() {
-  std::error_code error;
-  std::string path = (std::filesystem::temp_directory_path(error) / "muster-XXXXXX").string();
-  if (error) return absl::NotFoundError(absl::StrCat("temporary files: ", error.message()));
-  if (mkdtemp(path.data()) == nullptr) return absl::ErrnoToStatus(errno, path);
+  const char* const named = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): never changed
+  const std::string folder = named == nullptr || *named == '\0' ? "/tmp" : named;
+  std::string path = absl::StrCat(folder, "/muster-XXXXXX");
+  if (mkdtemp(path.data()) == nullptr) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("no folder for temporary files in ", folder,
+                                                   ", which TMPDIR may name"));
+  }
   return std::unique_ptr<ScratchFolder>(new ScratchFolder(std::move(path)));
 }
 
