@@ -40,9 +40,9 @@ class Caller {
   // Completes "the handler …".
   struct Obstacle {
     std::string why;
-    bool is_refused = false;        // the job as such
-    bool is_unreached = false;      // no connection came to be
-    bool is_other_version = false;  // a server of another version answered
+    bool is_refused = false;       // the job as such
+    bool is_unreached = false;     // no connection came to be
+    bool is_other_server = false;  // one of another version, or one that is no handler
   };
 
   // How long the item may take from now on.
@@ -247,7 +247,8 @@ std::optional<Caller::Obstacle> Caller::ObstacleOf(Session& session,
   if (absl::IsAborted(ready.status())) {
     const SessionEnd end = session.end();
     return Obstacle{end.why, end.kind == SessionEnd::Kind::kRefused,
-                    end.kind == SessionEnd::Kind::kUnreached && !is_connected};
+                    end.kind == SessionEnd::Kind::kUnreached && !is_connected,
+                    end.kind == SessionEnd::Kind::kOther};
   }
   if (!ready.ok()) {
     const std::string within =
@@ -260,13 +261,13 @@ std::optional<Caller::Obstacle> Caller::ObstacleOf(Session& session,
   if (!misfit.has_value()) return std::nullopt;
   session.End(options_.end_grace);
   return Obstacle{*std::move(misfit), /*is_refused=*/false, /*is_unreached=*/false,
-                  /*is_other_version=*/true};
+                  /*is_other_server=*/true};
 }
 
 void Caller::NoteServer(const std::optional<Obstacle>& obstacle, absl::Duration begin) {
   base::MutexLock lock(&mu_);
   if (obstacle.has_value() && obstacle->is_unreached) return;
-  const bool is_other = obstacle.has_value() && obstacle->is_other_version;
+  const bool is_other = obstacle.has_value() && obstacle->is_other_server;
   server_due_ = is_other ? std::min(*server_due_, begin + options_.server_patience)
                          : absl::InfiniteDuration();
 }
@@ -278,9 +279,9 @@ void Caller::Tell(const Obstacle& obstacle) {
     options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", obstacle.why)));
   }
   if (!options_.on_no_server || !IsGivenUp()) return;
-  const std::string start = obstacle.is_other_version ? absl::StrCat("start a server of version ",
-                                                                     options_.version, " there")
-                                                      : "start it";
+  const std::string start = obstacle.is_other_server ? absl::StrCat("start a server of version ",
+                                                                    options_.version, " there")
+                                                     : "start it";
   options_.on_no_server(absl::UnavailableError(absl::StrCat(what, "; ", start)));
 }
 

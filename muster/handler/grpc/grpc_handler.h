@@ -67,8 +67,9 @@ struct GrpcOptions {
   // Called with Unavailable, each time that the handler is called in vain, once server_patience is
   // over, so that the process can go on without the server. It is over when no server of `version`
   // was there for so long: no connection was made since the first call, or a server of another
-  // version has answered, and since then none of `version`. A server that worked and is gone is
-  // waited for without end. The message says what to start. Threads as on_refused.
+  // version, or one without the service, has answered, and since then none of `version`. A server
+  // that worked and is gone is waited for without end. The message says what to start. Threads as
+  // on_refused.
   std::function<void(const absl::Status&)> on_no_server;
   absl::Duration server_patience = kServerPatience;
   // Set: the process gives up working for the job as it was. Items that are with the server are

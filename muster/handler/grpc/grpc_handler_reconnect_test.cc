@@ -263,6 +263,23 @@ TEST_F(GrpcHandlerTest, TellsWhenOnlyAServerOfAnotherVersionIsThereForTooLong) {
   EXPECT_EQ(outcome.get().kind, Kind::kRelease);
 }
 
+TEST_F(GrpcHandlerTest, TellsWhenWhatAnswersIsNoHandlerForTooLong) {
+  UseFakeClock();
+  options_.deadline = absl::Hours(1);
+  options_.first_hold_back = options_.max_hold_back = options_.server_patience;
+  std::promise<absl::Status> given_up;
+  options_.on_no_server = [&](const absl::Status& why) { given_up.set_value(why); };
+  Serve([](Talk&) { return ::grpc::Status(::grpc::StatusCode::UNIMPLEMENTED, ""); });
+  std::future<handler::Outcome> outcome = ProcessBeside();
+  std::future<absl::Status> heard = given_up.get_future();
+  AwaitAlarmIn(options_.server_patience);
+  clock_.Advance(options_.server_patience);
+  EXPECT_THAT(heard.get().message(), AllOf(HasSubstr("without muster.v1.HandlerService"),
+                                           HasSubstr("start a server of version 1 there")));
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
 TEST_F(GrpcHandlerTest, CountsThePatienceForAnotherVersionFromItsFirstAnswer) {
   UseFakeClock();
   options_.deadline = absl::Hours(2);

@@ -292,6 +292,10 @@ SessionEnd Session::EndOfLocked(const ::grpc::Status& status) {
     case ::grpc::StatusCode::FAILED_PRECONDITION:
       if (ready_ == nullptr) return {Kind::kRefused, absl::StrCat("refuses the job: ", said)};
       break;
+    case ::grpc::StatusCode::UNIMPLEMENTED:
+      if (ready_ != nullptr) break;
+      return {Kind::kOther, absl::StrCat("is a server without muster.v1.HandlerService",
+                                         said.empty() ? "" : ": ", said)};
     default:
       break;
   }

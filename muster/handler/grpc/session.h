@@ -32,6 +32,7 @@ struct SessionEnd {
     kStopped,    // the handler takes nothing more: it ended with OK, or said Unavailable
     kRefused,    // it said FailedPrecondition instead of ready: it cannot work on such a job
     kUnreached,  // no connection was made
+    kOther,      // what answers there has no such service
     kFailed,     // anything else: it died, or said what it must not
   };
 
