@@ -29,6 +29,7 @@
 #include "cli/worker/commands.h"
 #include "muster/base/clock.h"
 #include "muster/base/text.h"
+#include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
 #include "services/host/build_info.h"
 
@@ -288,6 +289,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
 }
 
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
+  os::RunAsInit();
   // A reader that closes its end early (`muster report 1 | head`) is no reason to die.
   std::signal(SIGPIPE, SIG_IGN);
   os::ExitWhenExhausted("muster", kUnreachable);

@@ -14,6 +14,7 @@
 #include "muster/base/quantity.h"
 #include "muster/base/retry.h"
 #include "muster/nats/connection.h"
+#include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
 #include "muster/os/stop_signals.h"
 #include "muster/rpc/limits.h"
@@ -322,6 +323,7 @@ absl::Status RunRole(const std::string& program, const HostOptions& options,
 }
 
 int RunService(int argc, char** argv, const ServiceProgram& program) {
+  os::RunAsInit();
   // A peer that hangs up must not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
   const std::string name = absl::StrCat("muster-", program.role.name);
