@@ -16,7 +16,7 @@ void HealthIssues::Note(absl::string_view why) {
 void HealthIssues::Works() {
   base::MutexLock lock(&mu_);
   why_.clear();
-  works_ = true;
+  works_ = has_worked_ = true;
 }
 
 void HealthIssues::NoteSlow(uint64_t call, absl::string_view why) {
@@ -45,6 +45,11 @@ std::string HealthIssues::why() const {
     probe = probe_;
   }
   return base::Printable(probe(), kMaxIssueBytes);
+}
+
+bool HealthIssues::has_worked() const {
+  base::MutexLock lock(&mu_);
+  return has_worked_;
 }
 
 bool HealthIssues::works() const {

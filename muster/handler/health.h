@@ -37,6 +37,8 @@ class HealthIssues {
 
   // Empty: nothing is known to be wrong.
   std::string why() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether Works was ever called.
+  bool has_worked() const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the last report came from Works.
   bool works() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -44,6 +46,7 @@ class HealthIssues {
   mutable base::Mutex mu_;
   std::string why_ ABSL_GUARDED_BY(mu_);
   bool works_ ABSL_GUARDED_BY(mu_) = false;
+  bool has_worked_ ABSL_GUARDED_BY(mu_) = false;
   std::map<uint64_t, std::string> slow_ ABSL_GUARDED_BY(mu_);
   Probe probe_ ABSL_GUARDED_BY(mu_);
 };

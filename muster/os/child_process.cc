@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -227,6 +228,12 @@ std::string DescribeEnd(int status, const rusage& usage) {
                       (usage.ru_maxrss + kKibPerMib - 1) / kKibPerMib, " MiB");
 }
 
+// A pipe tells so at either end, and keeps what it holds until both are closed.
+size_t BytesIn(const FileDescriptor& pipe) {
+  int bytes = 0;
+  return ioctl(pipe.get(), FIONREAD, &bytes) == 0 ? static_cast<size_t>(bytes) : 0;
+}
+
 int OpenPidfd(pid_t pid) {
 #ifdef SYS_pidfd_open
   return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // close-on-exec by itself
@@ -262,6 +269,10 @@ ChildProcess::ChildProcess(pid_t pid, FileDescriptor input, FileDescriptor outpu
       pidfd_(OpenPidfd(pid)) {}
 
 ChildProcess::~ChildProcess() { Kill(); }
+
+size_t ChildProcess::unread_bytes() const { return BytesIn(input_); }
+
+bool ChildProcess::has_output() const { return BytesIn(output_) > 0; }
 
 bool ChildProcess::HasEnded() const {
   if (end_) return true;
@@ -299,6 +310,7 @@ const std::string& ChildProcess::Kill() {
   } while (waited < 0 && errno == EINTR);
   // Where the host ignores SIGCHLD, the kernel has thrown the status away.
   was_signalled_ = waited == pid_ && WIFSIGNALED(status);
+  has_succeeded_ = waited == pid_ && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   end_ = waited == pid_ ? DescribeEnd(status, usage) : "ended in an unknown way";
   return *end_;
 }

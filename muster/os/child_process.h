@@ -75,6 +75,11 @@ class ChildProcess {
   int errors() const { return errors_.get(); }
   void CloseErrors() { errors_.Close(); }
 
+  // How many bytes that were written to its stdin it has not read yet, also after its end.
+  size_t unread_bytes() const;
+  // Whether it has written to its stdout what was not read yet.
+  bool has_output() const;
+
   // Readable in poll() when the program has ended; -1 where the kernel does not support it.
   int ended_fd() const { return pidfd_.get(); }
   bool HasEnded() const;
@@ -90,6 +95,8 @@ class ChildProcess {
   const std::string& Kill();
   // Whether a program that ended before Kill was ended by a signal instead of its own exit.
   bool was_signalled() const { return was_signalled_; }
+  // Whether a program that ended before Kill exited by itself with status 0.
+  bool has_succeeded() const { return has_succeeded_; }
 
   pid_t pid() const { return pid_; }
 
@@ -100,6 +107,7 @@ class ChildProcess {
   FileDescriptor input_, output_, errors_, pidfd_;
   std::optional<std::string> end_;
   bool was_signalled_ = false;
+  bool has_succeeded_ = false;
 };
 
 // Spawner: starts programs from one thread that outlives them all.

@@ -30,6 +30,9 @@ constexpr size_t kPoisonShare = 10;
 // … and together they may take at most so many deadlines.
 constexpr int kPoisonPatience = 3;
 
+// How long an item waits for a store or a handler that is not there.
+constexpr absl::Duration kPutOffFor = absl::Seconds(1);
+
 Settlement Settle(Settlement::Kind kind, absl::Duration delay, std::string why) {
   Settlement settlement;
   settlement.kind = kind;
@@ -53,8 +56,12 @@ Settlement Dead(const absl::Status& why) {
   return Settle(Settlement::Kind::kDead, absl::ZeroDuration(), std::string(why.message()));
 }
 
-Settlement Retry(const absl::Status& why) {
-  return Settle(Settlement::Kind::kRetry, absl::ZeroDuration(), why.ToString());
+// What a store did not do, or a handler that cannot be made, is no item's fault; only what is
+// refused for what it is counts against the item, since it would be refused for ever.
+Settlement PutOff(const absl::Status& why) {
+  const bool is_refused = absl::IsInvalidArgument(why) || absl::IsOutOfRange(why);
+  return Settle(is_refused ? Settlement::Kind::kRetry : Settlement::Kind::kDefer,
+                is_refused ? absl::ZeroDuration() : kPutOffFor, why.ToString());
 }
 
 // Settles an item without a result.
@@ -152,7 +159,7 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   absl::StatusOr<item::WorkItem> item = item::DecodeWorkItem(message.body, setup_->blobs);
   if (absl::IsDataLoss(item.status())) return GiveUpUnlessOver(message, item.status());
   if (absl::IsUnimplemented(item.status())) return LeaveToNewer(message, item.status());
-  if (!item.ok()) return Retry(item.status());
+  if (!item.ok()) return PutOff(item.status());
   if (IsCancelled(item->identity.batch)) return Unrun();
   AttemptSpan span(&spans_, attempt.queue, attempt.number, &*item);
   const base::LogTrace log_trace(item->identity.trace.has_value() ? &*item->identity.trace
@@ -205,7 +212,7 @@ Settlement ItemWorker::GiveUpUnlessOver(const queue::Message& message,
   if (!setup_->is_over) return Dead(why);
   const absl::StatusOr<bool> over = setup_->is_over(batch);
   if (ledger::IsUnknownToAll(over.status())) return Dead(why);
-  if (!over.ok()) return Retry(over.status());
+  if (!over.ok()) return PutOff(over.status());
   return *over ? Unrun() : Dead(why);
 }
 
@@ -349,7 +356,7 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
   context.stop_token = attempt.stop_token;
   context.trace = item.identity.trace;
   const absl::StatusOr<handler::Handler*> handler = HandlerFor(attempt);
-  if (!handler.ok()) return Retry(handler.status());
+  if (!handler.ok()) return PutOff(handler.status());
   handler::Results results(&setup_->schema, static_cast<int>(records_.records.size()));
   handler::Outcome outcome = IsToBeTakenApart(attempt, records_)
                                  ? RunOneByOne(**handler, context, results)
@@ -451,7 +458,7 @@ Settlement ItemWorker::Aggregate(const item::WorkItem& item, const Attempt& atte
   absl::StatusOr<std::string> result = EncodeAggregated(
       item, {setup_->handler_version, setup_->instance, attempt.number, attempt.put}, contribution,
       setup_->blobs);
-  return result.ok() ? Publish(*std::move(result)) : Retry(result.status());
+  return result.ok() ? Publish(*std::move(result)) : PutOff(result.status());
 }
 
 std::string ItemWorker::VersionThatGivesUp(const item::BatchIdentity& identity) {

@@ -51,7 +51,7 @@ TEST_F(ItemWorkerTest, ClaimChecksAResultThatIsTooLargeForAMessage) {
   std::string ragged;
   for (int i = 0; i < 30'000; ++i) ragged += "ragged\n";
   const queue::Message item = Item(ragged, 30'000);
-  EXPECT_EQ(Work(item).kind, Settlement::Kind::kRetry) << "no place for it";
+  EXPECT_EQ(Work(item).kind, Settlement::Kind::kDefer) << "no place for it";
   blobs_.SwitchOn();
   const v1::ItemResult result = ResultOf(Work(item));
   ASSERT_TRUE(result.has_claimed_aggregated());
@@ -445,7 +445,7 @@ TEST_F(ItemWorkerTest, HasASuspectWorkedOnByAHandlerOfItsOwnProcess) {
   EXPECT_EQ(made, 1);
 }
 
-TEST_F(ItemWorkerTest, RetriesASuspectForWhichNoProcessCanBeMade) {
+TEST_F(ItemWorkerTest, ChargesNoSuspectForWhichNoProcessCanBeMade) {
   setup_.isolated =
       [](const handler::JobSchema&) -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
     return absl::UnavailableError("no process left");
@@ -454,7 +454,7 @@ TEST_F(ItemWorkerTest, RetriesASuspectForWhichNoProcessCanBeMade) {
   Attempt attempt = AttemptOf(2);
   attempt.suspect = true;
   const Settlement settlement = worker.Work(Item("ann,1\n", 1), attempt);
-  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
   EXPECT_THAT(settlement.why, HasSubstr("no process left"));
 }
 
@@ -544,7 +544,7 @@ TEST_F(LateCopyTest, IsGivenUpWhileItsBatchNeedsIt) {
 
 TEST_F(LateCopyTest, WaitsWhileNobodyKnowsAndIsGivenUpWhenItsLedgerIsGone) {
   is_over_ = absl::UnavailableError("no initiator answers");
-  EXPECT_EQ(Work(copy_).kind, Settlement::Kind::kRetry);
+  EXPECT_EQ(Work(copy_).kind, Settlement::Kind::kDefer);
   is_over_ = ledger::UnknownToAll(3, 2);
   EXPECT_EQ(Work(copy_).kind, Settlement::Kind::kDead);
 }

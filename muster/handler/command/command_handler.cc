@@ -1,20 +1,21 @@
 #include "muster/handler/command/command_handler.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <stop_token>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/log.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/handler/command/conversation.h"
+#include "muster/handler/command/program.h"
 #include "muster/handler/command/protocol.h"
 #include "muster/os/child_process.h"
-#include "muster/os/find_program.h"
 #include "muster/os/temp_dir.h"
 
 namespace muster::handler::command {
@@ -24,8 +25,6 @@ using handler::Outcome;
 
 constexpr size_t kMaxWhyBytes = 768;
 constexpr size_t kShownLineBytes = 80;  // of a line that is no answer
-// 2^20 × any delay is above any maximum; further doubling would overflow.
-constexpr int kMaxDoublings = 20;
 // In a row, of one program: a single one may be its item's fault.
 constexpr int kFailuresUntilIssue = 2;
 
@@ -53,18 +52,20 @@ class CommandHandler final : public handler::Handler {
     const std::stop_callback on_stop(item.stop_token(), [this] { watchdog_->Interrupt(); });
 
     DiscardUnlessReady();
-    if (std::optional<Outcome> not_now = AwaitRestart(item)) return *std::move(not_now);
-    // Only now: the hold-back is no item's fault and must not eat its time.
-    allowed_ = Allowed(item);
-    const absl::Duration deadline = options_.clock->Monotonic() + allowed_;
-    if (absl::Status started = StartUnlessRunning(); !started.ok()) {
-      return Failed(std::string(started.message()));
+    while (true) {
+      if (std::optional<Outcome> not_now = AwaitRestart(item)) return *std::move(not_now);
+      // Only now: the hold-back is no item's fault and must not eat its time.
+      allowed_ = Allowed(item);
+      if (absl::Status started = StartUnlessRunning(); !started.ok()) {
+        return NotTaken(absl::StrCat("does not run: ", started.message()));
+      }
+      errors_.SetItem(item.id());
+      errors_.Forget();
+      const ConversationEnd end =
+          conversation_->Ask(EncodeRequest(schema_, item, allowed_, results), allowed_);
+      // At most once: a new program has answered nothing yet.
+      if (!DiscardIfLeft(end)) return Settle(end, item, results);
     }
-    errors_.SetItem(item.id());
-    errors_.Forget();
-    watchdog_->Arm(deadline);
-    const absl::Duration left = deadline - options_.clock->Monotonic();
-    return Settle(conversation_->Ask(EncodeRequest(schema_, item, left, results)), item, results);
   }
 
  private:
@@ -73,17 +74,20 @@ class CommandHandler final : public handler::Handler {
     return std::min(options_.deadline, item.deadline() - options_.clock->Now());
   }
 
+  absl::Duration StartPatience() const { return std::max(allowed_, options_.start_patience); }
+
   absl::Status StartUnlessRunning() {
     if (child_ != nullptr) return absl::OkStatus();
-    os::ProcessSpec program = program_;
-    if (!program.inherits_environment) {
-      MUSTER_ASSIGN_OR_RETURN(scratch_, os::ScratchFolder::Make());
-      program.env.insert(program.env.begin(), {"TMPDIR", scratch_->path()});
-    }
-    MUSTER_ASSIGN_OR_RETURN(child_, spawner_->Start(program));
+    MUSTER_ASSIGN_OR_RETURN(StartedProgram started, StartProgram(program_, spawner_.get()));
+    scratch_ = std::move(started.scratch);
+    child_ = std::move(started.child);
     conversation_.emplace(child_.get(), &errors_, watchdog_.get(), options_.clock,
                           ConversationLimits{options_.max_answer_bytes, options_.exit_grace});
-    base::Log(base::kInfo, "handler program started",
+    answers_ = 0;
+    watchdog_->Arm(options_.clock->Monotonic() + StartPatience());
+    // Programs may end after each answer: one line is enough then.
+    base::Log(std::exchange(has_started_, true) ? base::kDebug : base::kInfo,
+              "handler program started",
               {{"job", schema_.job}, {"program", program_.path}, {"pid", child_->pid()}});
     return absl::OkStatus();
   }
@@ -93,8 +97,29 @@ class CommandHandler final : public handler::Handler {
     if (child_ == nullptr) return;
     conversation_->DrainErrors();
     if (conversation_->IsReady()) return;
+    if (child_->HasEnded() && !child_->has_output()) return DiscardEnded();
     Discard();
-    Fail("ended, or wrote something, between two items");
+    Fail("wrote something between two items", options_.max_restart_delay);
+  }
+
+  // Discards a program that has answered before, if it ended instead of taking the item, or ended
+  // well without a word about it: it serves so many items and no more, or something has ended it.
+  bool DiscardIfLeft(ConversationEnd end) {
+    if (end != ConversationEnd::kEnded || answers_ == 0) return false;
+    if (!child_->HasEnded() || !conversation_->answer().empty()) return false;
+    child_->Kill();
+    if (conversation_->has_taken() && !child_->has_succeeded()) return false;
+    DiscardEnded();
+    return true;
+  }
+
+  // The program has ended by itself. With status 0 and an answer before, it was meant to.
+  void DiscardEnded() {
+    const bool has_answered = answers_ > 0;
+    const std::string how = child_->Kill();
+    const bool is_meant = child_->has_succeeded() && has_answered;
+    Discard();
+    if (!is_meant) Fail(absl::StrCat(how, ", between two items"), options_.max_restart_delay);
   }
 
   // The item waits here: back in the queue, the same worker would find it again. It waits no longer
@@ -111,24 +136,50 @@ class CommandHandler final : public handler::Handler {
   }
 
   Outcome Settle(ConversationEnd end, const handler::WorkItem& item, handler::Results& results) {
+    if (end == ConversationEnd::kInterrupted) {
+      Discard();
+      return Outcome::Release();
+    }
+    if (!conversation_->has_taken()) return NotTaken(WhatItDidInstead(end));
     switch (end) {
       case ConversationEnd::kAnswered:
         return Read(item, results);
       case ConversationEnd::kInterrupted:
-        Discard();
-        return Outcome::Release();
+        break;
       case ConversationEnd::kEnded:
         return Ended();
       case ConversationEnd::kOutOfTurn:
-        if (IsPrinted(conversation_->answer())) return Printed(conversation_->answer());
+        if (IsPrinted(conversation_->answer())) return Printed();
         return Failed("wrote more than one line, or before it had read its item");
       case ConversationEnd::kTooLong:
-        return Failed(
-            absl::StrCat("wrote an answer of more than ", options_.max_answer_bytes, " bytes"));
+        return Failed(TooLong());
       case ConversationEnd::kDeadline:
         return Failed(absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_)));
     }
     return Failed("ended in an unknown way");
+  }
+
+  // Of a program that has read nothing of its item.
+  std::string WhatItDidInstead(ConversationEnd end) {
+    switch (end) {
+      case ConversationEnd::kEnded:
+        return child_->HasEnded() ? absl::StrCat(child_->Kill(), ", before it read its item")
+                                  : "closed its stdin or stdout before it read its item";
+      case ConversationEnd::kAnswered:
+      case ConversationEnd::kOutOfTurn:
+        return IsPrinted(conversation_->answer()) ? WhatItPrinted()
+                                                  : "wrote a line before it read its item";
+      case ConversationEnd::kTooLong:
+        return TooLong();
+      case ConversationEnd::kDeadline:
+      case ConversationEnd::kInterrupted:
+        break;
+    }
+    return absl::StrCat("did not read its item within ", absl::FormatDuration(StartPatience()));
+  }
+
+  std::string TooLong() const {
+    return absl::StrCat("wrote an answer of more than ", options_.max_answer_bytes, " bytes");
   }
 
   Outcome Ended() {
@@ -147,58 +198,85 @@ class CommandHandler final : public handler::Handler {
     return !text.empty() && text.front() != '{';
   }
 
+  std::string WhatItPrinted() const {
+    const std::string shown =
+        base::Printable(absl::StripAsciiWhitespace(conversation_->answer()), kShownLineBytes);
+    return absl::StrCat("printed \"", shown,
+                        "\" to stdout, where only its answers may go; print to stderr instead");
+  }
+
   // It does so with each item, so people hear of it at once.
-  Outcome Printed(absl::string_view line) {
-    const std::string shown = base::Printable(absl::StripAsciiWhitespace(line), kShownLineBytes);
+  Outcome Printed() {
+    std::string what = WhatItPrinted();
     Discard();
-    Fail(absl::StrCat("printed \"", shown,
-                      "\" to stdout, where only its answers may go; print to stderr instead"));
-    if (options_.health != nullptr) options_.health->Note(why_);
+    Fail(std::move(what), options_.max_restart_delay);
+    Tell();
     return Outcome::Retry({}, why_);
   }
 
   Outcome Read(const handler::WorkItem& item, handler::Results& results) {
-    if (IsPrinted(conversation_->answer())) return Printed(conversation_->answer());
+    if (IsPrinted(conversation_->answer())) return Printed();
     absl::StatusOr<Outcome> outcome = DecodeAnswer(conversation_->answer(), schema_, item, results);
     if (!outcome.ok()) {
       return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
     }
+    ++answers_;
     failures_ = 0;
+    in_vain_since_.reset();
     if (options_.health != nullptr) options_.health->Works();
     return *std::move(outcome);
+  }
+
+  // No program has seen the item, so there is nothing to charge it with: what is missing may come
+  // back, say when a deployment has ended. `what` completes "the program …", or says what is
+  // missing.
+  Outcome NotTaken(std::string what) {
+    Discard();
+    const absl::Duration now = options_.clock->Monotonic();
+    if (!in_vain_since_.has_value()) in_vain_since_ = now;
+    Fail(std::move(what), options_.max_start_delay);
+    Tell();
+    const bool has_worked = options_.health != nullptr && options_.health->has_worked();
+    if (options_.on_never_started && !has_worked &&
+        now - *in_vain_since_ >= options_.program_patience) {
+      options_.on_never_started(absl::UnavailableError(why_));
+    }
+    return Outcome::Defer(restart_at_ - now, why_);
   }
 
   // `what` completes "the program …".
   Outcome Failed(std::string what) {
     Discard();
-    Fail(std::move(what));
+    in_vain_since_.reset();
+    Fail(std::move(what), options_.max_restart_delay);
     return Outcome::Retry({}, why_);
   }
 
   Outcome Died(std::string how) {
-    Fail(std::move(how));
+    in_vain_since_.reset();
+    Fail(std::move(how), options_.max_restart_delay);
     return Outcome::Dead(absl::StrCat("another worker has died of it before: ", why_));
   }
 
   // Holds the next start back.
-  void Fail(std::string what) {
+  void Fail(std::string what, absl::Duration max_delay) {
     if (const std::string last = errors_.LastLines(); !last.empty()) {
       absl::StrAppend(&what, "; stderr: ", last);
     }
     why_ = base::Printable(absl::StrCat("the handler's program ", what), kMaxWhyBytes);
     const absl::Duration delay =
-        std::min(options_.first_restart_delay * (1 << std::min(failures_, kMaxDoublings)),
-                 options_.max_restart_delay);
-    ++failures_;
-    if (options_.health != nullptr && failures_ >= kFailuresUntilIssue) {
-      options_.health->Note(why_);
-    }
+        base::ExponentialBackoff(++failures_, options_.first_restart_delay, max_delay);
+    if (failures_ >= kFailuresUntilIssue) Tell();
     restart_at_ = options_.clock->Monotonic() + delay;
     base::Log(base::kWarning, "handler program failed",
               {{"job", schema_.job},
                {"why", why_},
                {"failures_in_a_row", failures_},
                {"restart_after", absl::FormatDuration(delay)}});
+  }
+
+  void Tell() const {
+    if (options_.health != nullptr) options_.health->Note(why_);
   }
 
   // Ends the program, if there is one, and its last words; returns how it ended.
@@ -223,25 +301,15 @@ class CommandHandler final : public handler::Handler {
   std::unique_ptr<os::ScratchFolder> scratch_;  // with child_, which it outlives
   std::unique_ptr<os::ChildProcess> child_;     // null until needed, and after a failure
   std::optional<Conversation> conversation_;    // with child_
+  int64_t answers_ = 0;                         // accepted ones, of child_
+  bool has_started_ = false;                    // a program, ever
   absl::Duration allowed_;                      // for the current item
   int failures_ = 0;                            // in a row
+  // Since when no program has taken an item; nullopt: the latest one did.
+  std::optional<absl::Duration> in_vain_since_;
   absl::Duration restart_at_ = -absl::InfiniteDuration();
   std::string why_;  // of the last failure
 };
-
-std::vector<std::pair<std::string, std::string>> EnvironmentFor(const CommandOptions& options) {
-  if (options.inherits_environment) return options.env;
-  std::vector<std::pair<std::string, std::string>> variables = {{"PATH", os::kUsualPath}};
-  const auto pass = [&variables](const std::string& name) {
-    const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no
-                                                          // thread changes the environment
-    if (value != nullptr) variables.emplace_back(name, value);
-  };
-  for (const char* name : kUsualVariables) pass(name);
-  for (const std::string& name : options.passed_variables) pass(name);
-  variables.insert(variables.end(), options.env.begin(), options.env.end());
-  return variables;
-}
 
 }  // namespace
 
@@ -249,15 +317,7 @@ handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
   auto spawner = std::make_shared<os::Spawner>();
   return [options = std::move(options), spawner](const handler::JobSchema& schema)
              -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
-    if (options.argv.empty()) return absl::InvalidArgumentError("the command is empty");
-    os::ProcessSpec program;
-    program.argv = options.argv;
-    program.env = EnvironmentFor(options);
-    program.inherits_environment = options.inherits_environment;
-    program.working_dir = options.working_dir;
-    program.limits = options.limits;
-    MUSTER_ASSIGN_OR_RETURN(program.path, os::FindProgram(options.argv[0], options.working_dir));
-    MUSTER_RETURN_IF_ERROR(os::CheckScript(options.argv, options.working_dir));
+    MUSTER_ASSIGN_OR_RETURN(os::ProcessSpec program, ProgramOf(options));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Watchdog> watchdog, Watchdog::Create(options.clock));
     return std::make_unique<CommandHandler>(schema, options, std::move(program), spawner,
                                             std::move(watchdog));

@@ -195,6 +195,8 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{64} * 1024;
 constexpr int kMaxDrainedChunks = 16;
+// How often a program that starts is looked at. Its first item may get so much more time.
+constexpr int kStartTickMs = 10;
 using Chunk = std::array<char, kChunkBytes>;
 
 // Writing to a program that has closed its stdin raises SIGPIPE, which by default ends the process;
@@ -236,15 +238,27 @@ Conversation::Conversation(os::ChildProcess* child, StderrLog* errors, Watchdog*
                            base::Clock* clock, ConversationLimits limits)
     : child_(child), errors_(errors), watchdog_(watchdog), clock_(clock), limits_(limits) {}
 
-ConversationEnd Conversation::Ask(absl::string_view request) {
+ConversationEnd Conversation::Ask(absl::string_view request, absl::Duration allowed) {
   const SigPipeBlock block;
-  unsent_ = request;
+  request_ = unsent_ = request;
+  allowed_ = allowed;
   answer_.clear();
+  if (!is_starting_) watchdog_->Arm(clock_->Monotonic() + allowed_);
   ConversationEnd end;
   while (!Step(&end)) {
   }
   if (end == ConversationEnd::kEnded) end = AwaitExit();
   return end;
+}
+
+bool Conversation::has_taken() const {
+  return request_.size() - unsent_.size() > child_->unread_bytes();
+}
+
+void Conversation::NoteStart() {
+  if (!is_starting_ || !has_taken()) return;
+  is_starting_ = false;
+  watchdog_->Arm(clock_->Monotonic() + allowed_);
 }
 
 bool Conversation::IsReady() { return !child_->HasEnded() && !IsReadable(child_->output()); }
@@ -264,7 +278,11 @@ bool Conversation::Step(ConversationEnd* end) {
       {child_->output(), POLLIN, 0},
       {child_->errors(), POLLIN, 0},
   }};
-  if (poll(events.data(), events.size(), -1) < 0) return false;  // EINTR
+  // A pipe tells its writer nothing when it is read, unless it was full.
+  if (poll(events.data(), events.size(), is_starting_ ? kStartTickMs : -1) < 0) {
+    return false;  // EINTR
+  }
+  NoteStart();
   if (const Watchdog::State state = watchdog_->state(); state != Watchdog::State::kQuiet) {
     *end = state == Watchdog::State::kDeadline ? ConversationEnd::kDeadline
                                                : ConversationEnd::kInterrupted;

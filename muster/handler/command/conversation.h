@@ -139,16 +139,23 @@ struct ConversationLimits {
   absl::Duration exit_grace;
 };
 
-// Not thread-safe; lives as long as its program. None of the objects is owned.
+// Not thread-safe; lives as long as its program. None of the objects is owned. `watchdog` may be
+// null where nothing is asked.
 class Conversation {
  public:
   Conversation(os::ChildProcess* child, StderrLog* errors, Watchdog* watchdog, base::Clock* clock,
                ConversationLimits limits);
 
-  // Sends `request` and waits for a line until the watchdog's deadline or interruption. After any
-  // end but kAnswered the program cannot be used again. SIGPIPE is blocked for this thread
-  // meanwhile.
-  ConversationEnd Ask(absl::string_view request);
+  // Sends `request` and waits for a line until the watchdog's deadline or interruption. The first
+  // request has time to wait for the program's start, until the watchdog's deadline as the caller
+  // has armed it; from when the program has taken it, and for later ones from the beginning, it has
+  // `allowed`. After any end but kAnswered the program cannot be used again. SIGPIPE is blocked for
+  // this thread meanwhile.
+  ConversationEnd Ask(absl::string_view request, absl::Duration allowed);
+
+  // Whether the program has read any of the latest request. What it does before that, its end
+  // included, has nothing to do with the request.
+  bool has_taken() const;
 
   // The line that came, without its line feed; valid until the next Ask.
   absl::string_view answer() const { return answer_; }
@@ -164,6 +171,8 @@ class Conversation {
   bool Send(ConversationEnd* end);
   bool Receive(ConversationEnd* end);
   ConversationEnd AwaitExit();
+  // While the program is starting: looks whether it has taken the request.
+  void NoteStart();
   void ReadErrors();
 
   os::ChildProcess* const child_;
@@ -171,8 +180,11 @@ class Conversation {
   Watchdog* const watchdog_;
   base::Clock* const clock_;
   const ConversationLimits limits_;
-  absl::string_view unsent_;
+  absl::string_view request_;
+  absl::string_view unsent_;  // the end of it
   std::string answer_;
+  bool is_starting_ = true;  // until the program has taken its first request
+  absl::Duration allowed_;
 };
 
 }  // namespace muster::handler::command
