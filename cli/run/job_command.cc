@@ -36,6 +36,7 @@ struct JobOptions {
   std::string name;
   std::string expected_revision;
   bool must_be_new = false;
+  bool no_start = false;
 };
 
 absl::StatusOr<std::unique_ptr<MeshClient>> OpenMesh(const JobOptions& options) {
@@ -155,8 +156,8 @@ absl::Status CheckOnServer(const JobOptions& options, const Environment& environ
   return absl::OkStatus();
 }
 
-// As far as a job can be checked without its input: the file, and that its handler is there and
-// finds the columns and groups that it needs.
+// As far as a job can be checked without its input: the file, and that its handler is there, finds
+// the columns and groups that it needs, and starts where it is a program.
 absl::Status Check(const JobOptions& options, const Environment& environment) {
   if (options.common.server.named()) return CheckOnServer(options, environment);
   const std::string& file = options.file;
@@ -168,6 +169,11 @@ absl::Status Check(const JobOptions& options, const Environment& environment) {
                           FindHandlerOf(job, file, access, environment));
   const absl::Status made = handler.factory(job.schema()).status();
   if (!made.ok()) return base::Annotate(made, file);
+  if (!options.no_start && handler.try_start) {
+    if (const absl::Status started = handler.try_start(); !started.ok()) {
+      return base::Annotate(started, file);
+    }
+  }
   ordered_json json = CheckedJson(file, job.name, job.revision);
   json["handler_version"] = handler.version;
   if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
@@ -194,6 +200,8 @@ void AddJob(CLI::App* app, const Environment& environment) {
   for (CLI::App* const command : {apply, check}) {
     command->add_option("FILE", options->file, "The job file (YAML)")->required();
   }
+  check->add_flag("--no-start", options->no_start,
+                  "Do not try to start the handler's program, say where its files are not");
   for (CLI::App* const command : {get, remove}) {
     command->add_option("JOB", options->name, "Its name")->required();
   }

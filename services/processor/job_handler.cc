@@ -13,6 +13,7 @@
 #include "muster/base/status.h"
 #include "muster/handler/command/command_handler.h"
 #include "muster/handler/command/serve.h"
+#include "muster/handler/command/try_start.h"
 #include "muster/job/job_file.h"
 
 namespace muster::processor {
@@ -97,7 +98,9 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
   };
   const handler::HandlerFactory isolated = guarded(CommandHandlerFactory(Isolated(options)));
   options.health = std::make_shared<handler::HealthIssues>();
-  return {guarded(CommandHandlerFactory(options)), command.version, isolated, options.health};
+  options.on_never_started = access.on_no_server;
+  return {guarded(CommandHandlerFactory(options)), command.version, isolated, options.health,
+          [options] { return handler::command::TryStart(options); }};
 }
 
 bool HasAny(const rpc::TlsFiles& tls) {

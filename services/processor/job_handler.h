@@ -31,6 +31,9 @@ struct JobHandler {
   // Where the handlers of `factory` report what keeps them from working; those of `isolated` do
   // not.
   std::shared_ptr<handler::HealthIssues> health;
+  // Starts the handler's program without an item and ends it again, as command::TryStart says.
+  // Empty: the handler is no program.
+  std::function<absl::Status()> try_start = {};
 };
 
 // What a program of a job gets from this process, and may take from the machine:
@@ -57,7 +60,7 @@ struct HandlerAccess {
   // Called on a worker's thread when the handler refuses the job; may be empty.
   std::function<void(const absl::Status&)> on_refused = {};
   // Called likewise when no handler server of the job's version is there for server_patience, as
-  // GrpcOptions says.
+  // GrpcOptions says, and when no program of the job could ever be started, as CommandOptions says.
   std::function<void(const absl::Status&)> on_no_server = {};
   absl::Duration server_patience = handler::grpc::kServerPatience;
   // Set: items that wait for a handler server are released, those with it are finished.
