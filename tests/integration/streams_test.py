@@ -11,8 +11,8 @@ import time
 
 import harness
 from harness import retail_input
-from mesh import NATS_SERVERS, READY_SECONDS
-from mesh_case import ROWS, FaultTest, MeshTest
+from mesh import NATS_SERVERS, READY_SECONDS, free_address
+from mesh_case import FREE_ITEMS, GATED, ROWS, FaultTest, Gate, MeshTest
 from nats_wire import NatsWire
 
 INPUT, OUTPUT = "MUSTER_local_billing-in-0", "MUSTER_local_billing-out-0"
@@ -224,6 +224,72 @@ class LossBesideOthersTest(FaultTest):
         self.assertEqual(self.answer("batch", "get", waits)["items_counted"], 0)
 
 
+class NumberTwiceTest(MeshTest):
+    """The server loses its last writes, among them that an initiator has reserved numbers: another one
+    reserves them again, while the first has them still in hand."""
+
+    def start_mesh(self):
+        super().start_mesh()
+        self.other_server = free_address()
+        self.other = self.mesh.start_role("initiator", self.other_server, data="other")
+        self.other.await_ready()
+        self.gate = Gate(self.folder / "gate")
+        self.addCleanup(self.gate.open)
+        self.apply_billing(self.write("gated.py", GATED), self.gate.path)
+
+    def submit_to_other(self, data, request_id):
+        return self.muster(*self.submit_arguments("billing", data, request_id, self.other_server))
+
+    def batches_of_other(self):
+        done = self.muster("batch", "list", "--server", self.other_server, "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def reserve_and_forget(self):
+        """Has the other initiator reserve numbers, which the server then forgets, as in a power cut. It
+        ends the first initiator, too."""
+        small = self.retail_rows((3, "0.1", "7", "France"))
+        self.submit("billing", small, "first")
+        self.mesh.nats.freeze()
+        shutil.copytree(self.folder / "nats0", self.folder / "before")
+        self.mesh.nats.thaw()
+        done = self.submit_to_other(small, "second")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.mesh.initiator.kill()
+        self.mesh.nats.kill()
+        shutil.rmtree(self.folder / "nats0")
+        shutil.move(self.folder / "before", self.folder / "nats0")
+        self.mesh.nats.restart()
+        self.addCleanup(Supervisor(self.mesh.nats).stop)
+        self.mesh.initiator.restart()
+        return json.loads(done.stdout)["batch"]
+
+    def test_the_second_owner_is_refused_and_both_count_by_themselves(self):
+        last = self.reserve_and_forget()
+        data, late = retail_input(ROWS), retail_input(2 * ROWS)
+        owner = self.start_submit("billing", data, request_id="owner")
+        number = last + 1
+        self.await_batch(number, lambda batch: batch["items_counted"] == FREE_ITEMS)
+
+        refused = self.submit_to_other(late, "late")
+        self.assertEqual(refused.returncode, 1, refused.stdout + refused.stderr)
+        self.assertIn("submit it again", refused.stderr)
+        [ended] = [b for b in self.batches_of_other() if b["state"] == "cancelled"]
+        self.assertEqual(ended["batch"], number)
+
+        self.gate.open()
+        out, errors = owner.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(owner.returncode, 0, errors)
+        self.assert_exact(data, ROWS, json.loads(out))
+        again = self.submit_to_other(late, "late")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        again = json.loads(again.stdout)
+        self.assertNotEqual(again["batch"], number)
+        self.assertEqual(again["aggregated"], 2 * ROWS)
+        self.assert_report_is_the_direct_sum(late, again["batch"])
+        self.assert_report_is_the_direct_sum(data, number)
+
+
 def on_other_servers(*cases):
     """Returns the same cases for each further server."""
     return {f"{case.__name__}OnServer{number}": type(case.__name__, (case,), {"nats_server": server})
@@ -231,7 +297,7 @@ def on_other_servers(*cases):
 
 
 globals().update(on_other_servers(OtherwiseAtStartTest, OtherwiseMeanwhileTest, LostStoreTest,
-                                  LossBesideOthersTest))
+                                  LossBesideOthersTest, NumberTwiceTest))
 
 if __name__ == "__main__":
     harness.main()
