@@ -148,6 +148,7 @@ void ControllerRole::MakeRecords() {
 std::shared_ptr<ControllerSupervisor> ControllerRole::MakeCounting(const host::Stores& stores) {
   Options options;
   options.instance = host_.instance;
+  options.unknown_batch_grace = options_.unknown_batch_grace;
   Events events;
   events.on_progress = [bus = stores.bus,
                         instance = host_.instance](const report::Progress& progress) {
@@ -227,6 +228,9 @@ void AddControllerOptions(CLI::App* app, RoleOptions* options) {
                   "counts into that one")
       ->envname(host::EnvironmentName("--replace-report"))
       ->type_name("ID");
+  host::AddDuration(app, "--unknown-batch-grace", &options->unknown_batch_grace, absl::Seconds(1),
+                    absl::Hours(24 * 7),
+                    "Results of a batch that no initiator has become poison after this time");
 }
 
 }  // namespace muster::controller

@@ -14,6 +14,7 @@
 #include "muster/base/mutex.h"
 #include "muster/ledger/remote/remote_batch_records.h"
 #include "muster/report/report_store.h"
+#include "services/controller/controller.h"
 #include "services/controller/controller_seat.h"
 #include "services/controller/controller_supervisor.h"
 #include "services/controller/report_ownership.h"
@@ -37,9 +38,11 @@ struct RoleOptions {
   // second controller can open.
   absl::Duration ownership_lease = kOwnershipLease;
   std::string replaced_report;
+  absl::Duration unknown_batch_grace = Options().unknown_batch_grace;
 };
 
-// Adds --report, --ownership-lease and --replace-report; each is also an environment variable.
+// Adds --report, --ownership-lease, --replace-report and --unknown-batch-grace; each is also an
+// environment variable.
 // `options` outlives `app`.
 void AddControllerOptions(CLI::App* app, RoleOptions* options);
 

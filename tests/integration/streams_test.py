@@ -11,8 +11,8 @@ import time
 
 import harness
 from harness import retail_input
-from mesh import NATS_SERVERS, READY_SECONDS, free_address
-from mesh_case import FREE_ITEMS, GATED, ROWS, FaultTest, Gate, MeshTest
+from mesh import NATS_SERVERS, READY_SECONDS, Mesh, free_address
+from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, FaultTest, Gate, MeshTest
 from nats_wire import NatsWire
 
 INPUT, OUTPUT = "MUSTER_local_billing-in-0", "MUSTER_local_billing-out-0"
@@ -290,6 +290,74 @@ class NumberTwiceTest(MeshTest):
         self.assert_report_is_the_direct_sum(data, number)
 
 
+class ShortGraceMesh(Mesh):
+    """Results without a ledger wait for seconds."""
+
+    def start_role(self, role, address=None, *more, data=None):
+        if role == "controller":
+            more = ("--unknown-batch-grace", "3s", *more)
+        return super().start_role(role, address, *more, data=data)
+
+
+class LostLedgerTest(FaultTest):
+    """An initiator loses its directory while results of its batch wait, and another batch of the job
+    loses its queue meanwhile."""
+
+    def make_mesh(self):
+        return ShortGraceMesh(self.folder, self.nats_server, self.nats_servers)
+
+    def await_depths(self, reached):
+        """Waits until `reached` is true of the messages in the input and in the output queue."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            depths = {queue["queue"]: queue["ready"] + queue["in_flight"]
+                      for queue in self.answer("queue", "list")}
+            if reached(depths["local/billing-in-0"], depths["local/billing-out-0"]):
+                return
+        self.fail(f"the queues did not come that far: {depths}")
+
+    def lose_ledger(self):
+        self.mesh.controller.kill()
+        self.gate.open()
+        self.await_depths(lambda items, results: items == 0 and results > 0)
+        self.mesh.initiator.kill()
+        self.submission.kill()
+        shutil.rmtree(self.folder / "initiator")
+        self.mesh.initiator.restart()
+
+    def submit_and_lose_items(self, data):
+        """Submits a batch whose items are purged before a processor has one of them."""
+        for processor in self.mesh.processors:
+            processor.kill()
+        self.mesh.controller.restart()
+        submission = self.start_submit("billing", data, request_id="april")
+        self.await_depths(lambda items, results: items == 1)
+        nats = wire(self.mesh)
+        self.addCleanup(nats.close)
+        nats.api(f"STREAM.PURGE.{INPUT}")
+        for processor in self.mesh.processors:
+            processor.restart()
+        return submission
+
+    def test_its_results_become_poison_and_hold_up_no_other_batch(self):
+        self.lose_ledger()
+        other = self.retail_rows((3, "0.1", "7", "France"))
+        submission = self.submit_and_lose_items(other)
+        out, errors = submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(submission.returncode, 0, errors)
+        self.assert_exact(other, 1, json.loads(out))
+
+        self.await_depths(lambda items, results: items + results == 0)
+        causes = {poison["cause"] for poison in self.answer("queue", "poison", "local/billing-out-0")}
+        self.assertEqual(causes, {"no initiator has had the ledger of batch 1 for 3s"})
+        doctor = self.ask("doctor").stdout
+        self.assertIn("local/billing-out-0", doctor)
+        self.assertIn("no initiator has had the ledger of batch 1", doctor)
+        lost = self.ask("batch", "get", 1)
+        self.assertEqual(lost.returncode, 1, lost.stdout)
+        self.assertIn(f"the report has {FREE_ITEMS * ROWS_PER_ITEM} transactions of it", lost.stderr)
+
+
 def on_other_servers(*cases):
     """Returns the same cases for each further server."""
     return {f"{case.__name__}OnServer{number}": type(case.__name__, (case,), {"nats_server": server})
@@ -297,7 +365,7 @@ def on_other_servers(*cases):
 
 
 globals().update(on_other_servers(OtherwiseAtStartTest, OtherwiseMeanwhileTest, LostStoreTest,
-                                  LossBesideOthersTest, NumberTwiceTest))
+                                  LossBesideOthersTest, LostLedgerTest, NumberTwiceTest))
 
 if __name__ == "__main__":
     harness.main()
