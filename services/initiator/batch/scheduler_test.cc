@@ -245,9 +245,10 @@ class IdleReport final : public report::ReportClient {
     return ProgressOf(shape.batch);
   }
   absl::StatusOr<uint64_t> HighestBatch() override { return 0; }
+  // Batches have one item.
   absl::StatusOr<std::vector<uint64_t>> UncountedItems(uint64_t, uint64_t, uint64_t,
                                                        size_t) override {
-    return std::vector<uint64_t>();
+    return std::vector<uint64_t>{0};
   }
   absl::Status CheckCompletion(uint64_t) override { return absl::OkStatus(); }
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t) override {
@@ -316,6 +317,39 @@ class BatchSchedulerTest : public ::testing::Test {
     clock_.AwaitSleepers(1);
   }
 
+  // As when their streams are deleted.
+  void MakeQueuesAnew() {
+    for (const queue::QueueId& id : {input_queue_, output_queue_}) {
+      ASSERT_TRUE(queues_->DeleteQueue(id).ok());
+      ASSERT_TRUE(queues_->CreateQueue(id, {}).ok());
+    }
+  }
+
+  // Another batch of the job trickles on: it always has a message in each queue.
+  // OK: within `time` the input queue holds the items of so many other batches.
+  absl::Status TrickleOnUntilPutAgain(uint64_t batches, absl::Duration time) {
+    constexpr absl::Duration kStep = absl::Milliseconds(100);
+    uint64_t foreign = 0;
+    int64_t there = 0;
+    for (absl::Duration passed; passed < time; passed += kStep) {
+      for (const queue::QueueId& id : {input_queue_, output_queue_}) {
+        queue::NewMessage message;
+        message.body = "of another batch";
+        MUSTER_RETURN_IF_ERROR(queues_->Put(id, {message}).status());
+      }
+      ++foreign;
+      if (foreign > 1) {
+        MUSTER_ASSIGN_OR_RETURN(const auto counted, queues_->Receive(output_queue_, {1}));
+        MUSTER_RETURN_IF_ERROR(queues_->Delete(output_queue_, {counted.front().receipt}).status());
+      }
+      Pass(kStep);
+      MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, queues_->Stats(input_queue_));
+      there = stats.ready - static_cast<int64_t>(foreign);
+      if (there == static_cast<int64_t>(batches)) return absl::OkStatus();
+    }
+    return absl::DeadlineExceededError(absl::StrCat("only ", there, " are there again"));
+  }
+
   // Returns once the scheduler's only thread has nothing more to do.
   void Pass(absl::Duration time) {
     clock_.Advance(time);
@@ -327,6 +361,8 @@ class BatchSchedulerTest : public ::testing::Test {
   const std::string input_ = dir_ / "in.csv";
   base::FakeClock clock_;
   const job::JobDefinition job_ = job::ParseJob(kSlowJob, "job.yaml").value();
+  const queue::QueueId input_queue_ = item::InputQueues("acme", "slow", 1).front();
+  const queue::QueueId output_queue_ = item::OutputQueue("acme", "slow", 0);
   const std::unique_ptr<queue::QueueStore> queues_ =
       backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
                               &clock_)
@@ -350,6 +386,17 @@ TEST_F(BatchSchedulerTest, ChecksABatchForLossOnceInAnInterval) {
   EXPECT_EQ(report_.questions(), first);
   Pass(absl::Milliseconds(1));
   EXPECT_EQ(report_.questions(), 2 * first);
+}
+
+// With the intervals of a mesh, and as many batches as are each checked once in one of them.
+TEST_F(BatchSchedulerTest, HasWhatALostQueueHeldInItAgainWithinTenSeconds) {
+  const uint64_t batches =
+      static_cast<uint64_t>(options_.loss_check_interval / options_.check_spacing);
+  for (uint64_t number = 1; number <= batches; ++number) CreateWaiting(number);
+  Start();
+  Pass(options_.loss_check_interval);
+  MakeQueuesAnew();
+  EXPECT_EQ(TrickleOnUntilPutAgain(batches, absl::Seconds(10)), absl::OkStatus());
 }
 
 TEST_F(BatchSchedulerTest, ManyWaitingBatchesCostNoMoreThanSome) {
