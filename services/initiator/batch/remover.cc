@@ -213,13 +213,22 @@ absl::Status BatchRemover::RemoveBatch(const ledger::Batch& batch) {
   MUSTER_RETURN_IF_ERROR(ReleaseRequest(batch));
   MUSTER_RETURN_IF_ERROR(SettleRequest(batch));
   MUSTER_RETURN_IF_ERROR(RemoveItems(batch));
-  // What the report has under the number of a disowned batch is another initiator's.
-  for (bool done = batch.disowned; !done;) {
+  MUSTER_ASSIGN_OR_RETURN(bool done, HasAnotherOwner(deps_.report_client, batch));
+  while (!done) {
     MUSTER_ASSIGN_OR_RETURN(done, deps_.report_client->ForgetBatch(batch.number));
   }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->Delete(batch.number));
   base::Log(base::kInfo, "a batch is deleted", {{"batch", batch.number}, {"job", batch.job}});
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> HasAnotherOwner(report::ReportClient* report_client,
+                                     const ledger::Batch& batch) {
+  if (batch.disowned || batch.owner.empty()) return batch.disowned;
+  const absl::StatusOr<report::Progress> counted = report_client->GetProgress(batch.number);
+  if (absl::IsNotFound(counted.status())) return false;
+  MUSTER_RETURN_IF_ERROR(counted.status());
+  return !counted->owner.empty() && counted->owner != batch.owner;
 }
 
 }  // namespace muster::initiator::batch

@@ -88,4 +88,10 @@ absl::Status KeepForRedrive(ledger::BatchLedger* ledger, content::LedgerContent*
 absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClient* report_client,
                                  blob::BlobStore* blobs, const ledger::Batch& batch);
 
+// Whether what the report and the workers have under the batch's number is another initiator's,
+// which drew the number, too. One that was cancelled before it registered may not know it yet.
+// Errors are the report's. Not owned.
+absl::StatusOr<bool> HasAnotherOwner(report::ReportClient* report_client,
+                                     const ledger::Batch& batch);
+
 }  // namespace muster::initiator::batch

@@ -248,6 +248,25 @@ TEST_F(BatchRemoverTest, LeavesTheReportOfADisownedBatchAlone) {
   EXPECT_EQ(Left(1), "report");
 }
 
+// It was cancelled before its initiator could learn that its number is another's.
+TEST_F(BatchRemoverTest, LeavesTheReportOfABatchThatAnotherInitiatorHasRegisteredAlone) {
+  ledger::Batch batch;
+  batch.number = 1;
+  batch.owner = "ours";
+  batch.request_id = "request 1";
+  batch.created = clock_.Now();
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  report::BatchShape shape;
+  shape.batch = 1;
+  shape.job = "shop";
+  shape.job_revision = "1";
+  shape.owner = "another's";
+  ASSERT_TRUE(report_->RegisterBatch(shape).ok());
+  Cancel(1);
+  ASSERT_TRUE(remover_.Delete(1).ok());
+  EXPECT_EQ(Left(1), "report");
+}
+
 TEST_F(BatchRemoverTest, DeletesABatchOnRequestAndNoOther) {
   Create(1);
   Create(2);

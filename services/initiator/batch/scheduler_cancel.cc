@@ -17,8 +17,14 @@ constexpr size_t kMaxKeptReasonBytes = 1024;
 
 }  // namespace
 
-// Best effort: a worker that misses the event only works in vain.
+// Best effort: a worker that misses the event only works in vain. While the report does not answer,
+// the number is taken for the batch's own.
 void BatchScheduler::PublishCancellation(uint64_t cancelled) {
+  const absl::StatusOr<ledger::Batch> batch = tools_.stores.ledger->Get(cancelled);
+  if (batch.ok() && HasAnotherOwner(tools_.report_client, *batch).value_or(false)) {
+    RefuseContent(cancelled);
+    return;
+  }
   absl::Status told;
   if (tools_.cancelled != nullptr) told = tools_.cancelled->Add(cancelled);
   told.Update(

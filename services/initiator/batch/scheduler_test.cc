@@ -231,6 +231,9 @@ class IdleReport final : public report::ReportClient {
     changed_.NotifyAll();
   }
 
+  // Call it before questions.
+  void SetOwner(uint64_t batch, const std::string& owner) { owners_[batch] = owner; }
+
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
     base::MutexLock lock(&mu_);
     ++questions_;
@@ -260,12 +263,16 @@ class IdleReport final : public report::ReportClient {
   }
 
  private:
-  static report::Progress ProgressOf(uint64_t batch) {
+  report::Progress ProgressOf(uint64_t batch) const {
     report::Progress progress;
     progress.batch = batch;
+    if (const auto owner = owners_.find(batch); owner != owners_.end()) {
+      progress.owner = owner->second;
+    }
     return progress;
   }
 
+  std::map<uint64_t, std::string> owners_;
   base::Mutex mu_;
   base::CondVar changed_;
   std::vector<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
@@ -289,9 +296,10 @@ class BatchSchedulerTest : public ::testing::Test {
     options_.threads = 1;
   }
 
-  void Create(uint64_t number) {
+  void Create(uint64_t number, const std::string& owner = "") {
     ledger::Batch batch;
     batch.number = number;
+    batch.owner = owner;
     batch.request_id = absl::StrCat(number);
     batch.job = "slow";
     batch.job_definition = kSlowJob;
@@ -307,12 +315,16 @@ class BatchSchedulerTest : public ::testing::Test {
     ASSERT_TRUE(ledger_->Seal(number, 4).ok());
   }
 
-  void Start() {
+  void MakeScheduler() {
     EngineDependencies tools;
     tools.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), &clock_};
     tools.options.account = "acme";
     tools.report_client = &report_;
     scheduler_ = std::make_unique<BatchScheduler>(tools, options_);
+  }
+
+  void Start() {
+    MakeScheduler();
     ASSERT_TRUE(scheduler_->Start().ok());
     clock_.AwaitSleepers(1);
   }
@@ -406,6 +418,24 @@ TEST_F(BatchSchedulerTest, ManyWaitingBatchesCostNoMoreThanSome) {
   for (int second = 0; second < 100; ++second) Pass(absl::Seconds(1));
   // One check a second. Every two seconds for each batch would be a thousand.
   EXPECT_THAT(report_.asked().size(), ::testing::AllOf(Ge(80u), Le(101u)));
+}
+
+// Workers would leave the items of the other batch unrun.
+TEST_F(BatchSchedulerTest, TellsNoWorkerOfACancelledBatchWhoseNumberIsAnothers) {
+  Create(1, "ours");
+  Create(2, "ours");
+  report_.SetOwner(1, "another's");
+  report_.SetOwner(2, "ours");
+  std::vector<uint64_t> told;
+  const auto heard = bus_->Subscribe([&told](const bus::InterRoleCommunicationEvent& event) {
+    const auto* const cancelled = std::get_if<bus::BatchCancelledEvent>(&event.payload);
+    if (cancelled != nullptr) told.push_back(cancelled->batch);
+  });
+  ASSERT_TRUE(heard.ok()) << heard.status();
+  MakeScheduler();
+  EXPECT_EQ(scheduler_->Cancel(1, "unwanted"), absl::OkStatus());
+  EXPECT_EQ(scheduler_->Cancel(2, "unwanted"), absl::OkStatus());
+  EXPECT_THAT(told, ElementsAre(2));
 }
 
 TEST_F(BatchSchedulerTest, ANewBatchGoesBeforeTheChecksThatAreDue) {

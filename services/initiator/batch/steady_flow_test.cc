@@ -1,5 +1,5 @@
-// A flow of batches that are kept for an hour, on real stores, over hours of the test's clock: what it
-// takes of the disk does not grow with the time. It fills the stores' logs several times over.
+// A flow of batches that are kept for an hour, on real stores, over hours of the test's clock: what
+// it takes of the disk does not grow with the time. It fills the stores' logs several times over.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
