@@ -100,7 +100,7 @@ class JobBoundsTest(unittest.TestCase):
 
     def check(self, values):
         self.file.write_text(sections(values), encoding="utf-8")
-        return subprocess.run([MUSTER, "job", "check", self.file], capture_output=True, text=True, timeout=60,
+        return subprocess.run([MUSTER, "job", "check", "--no-start", self.file], capture_output=True, text=True, timeout=60,
                               env={"PATH": os.environ["PATH"]})
 
     def assert_taken(self, values):
