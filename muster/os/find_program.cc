@@ -77,15 +77,27 @@ absl::Status CheckInterpreter(const std::string& path, absl::string_view first_l
 }
 
 // Without a version: "python3.11" is "python".
+std::string BareName(const std::string& program) {
+  const std::string name = fs::path(program).filename().string();
+  return name.substr(0, name.find_last_not_of("0123456789.") + 1);
+}
+
 bool IsInterpreter(const std::string& program) {
   static constexpr absl::string_view kInterpreters[] = {"bash", "dash",    "lua",    "node",
                                                         "perl", "php",     "python", "pypy",
                                                         "ruby", "Rscript", "sh",     "zsh"};
-  const std::string name = fs::path(program).filename().string();
-  const absl::string_view bare =
-      absl::string_view(name).substr(0, name.find_last_not_of("0123456789.") + 1);
-  return std::find(std::begin(kInterpreters), std::end(kInterpreters), bare) !=
+  return std::find(std::begin(kInterpreters), std::end(kInterpreters), BareName(program)) !=
          std::end(kInterpreters);
+}
+
+// Options of Python that have no argument, and leave the script behind them what runs. In a shell
+// some of them mean that stdin holds the program.
+bool IsHarmlessOption(const std::string& interpreter, absl::string_view argument) {
+  const std::string name = BareName(interpreter);
+  if (name != "python" && name != "pypy") return false;
+  static constexpr absl::string_view kOptions[] = {"-u",  "-B", "-E", "-I", "-O",
+                                                   "-OO", "-q", "-s", "-S"};
+  return std::find(std::begin(kOptions), std::end(kOptions), argument) != std::end(kOptions);
 }
 
 bool IsPath(const std::string& argument) {
@@ -155,9 +167,13 @@ absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view
 
 std::optional<std::string> ScriptOf(const std::vector<std::string>& argv,
                                     absl::string_view working_dir) {
-  if (argv.size() < 2 || !IsInterpreter(argv[0]) || !IsPath(argv[1])) return std::nullopt;
+  if (argv.empty() || !IsInterpreter(argv[0])) return std::nullopt;
+  const auto script = std::find_if_not(
+      argv.begin() + 1, argv.end(),
+      [&argv](const std::string& argument) { return IsHarmlessOption(argv[0], argument); });
+  if (script == argv.end() || !IsPath(*script)) return std::nullopt;
   std::error_code error;
-  const fs::path path = fs::path(std::string(working_dir)) / argv[1];
+  const fs::path path = fs::path(std::string(working_dir)) / *script;
   const fs::path absolute = fs::absolute(path, error);
   return error ? path.string() : absolute.string();
 }

@@ -29,9 +29,10 @@ absl::Status CheckProgram(const std::string& path);
 absl::Status ExplainStart(const absl::Status& why, const std::string& path,
                           const std::string& working_dir);
 
-// NotFound: argv[0] is an interpreter (python3, bash, node …) and argv[1] the path of a script,
-// with a slash or an extension, that does not exist; relative to `working_dir`, as above. Options,
-// modules and subcommands are no such path, and are not looked for.
+// NotFound: argv[0] is an interpreter (python3, bash, node …) and the next argument the path of a
+// script, with a slash or an extension, that does not exist; relative to `working_dir`, as above. A
+// script of Python may stand behind -u and the like. Other options, modules and subcommands are no
+// such path, and are not looked for.
 absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view working_dir);
 
 // The absolute path of the script that CheckScript looks for; nullopt: argv has none.

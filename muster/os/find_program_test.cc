@@ -40,6 +40,14 @@ TEST_F(FindProgramTest, SaysHowAFileBesideTheJobIsNamed) {
               HasSubstr("there is a file of this name: ./bill.py"));
 }
 
+TEST_F(FindProgramTest, FindsTheScriptOfPythonBehindOptionsThatLeaveItWhatRuns) {
+  EXPECT_EQ(ScriptOf({"python3", "-u", "-B", "bill.py", "-c"}, "/srv"), "/srv/bill.py");
+  EXPECT_EQ(ScriptOf({"python3", "-c", "bill.py"}, "/srv"), std::nullopt);
+  EXPECT_EQ(ScriptOf({"python3", "-u"}, "/srv"), std::nullopt);
+  EXPECT_EQ(ScriptOf({"bash", "-s", "bill.sh"}, "/srv"), std::nullopt) << "it runs its stdin";
+  EXPECT_EQ(ScriptOf({"bash", "./bill.sh"}, "/srv"), "/srv/./bill.sh");
+}
+
 TEST_F(FindProgramTest, FindsNothingWrongWithProgramsThatStart) {
   EXPECT_TRUE(CheckProgram("/bin/sh").ok());
   EXPECT_TRUE(CheckProgram(Write("a", "#!/bin/sh\n")).ok());
@@ -54,8 +62,7 @@ TEST_F(FindProgramTest, SaysWhatIsWrongWithAScriptThatCannotStart) {
               HasSubstr("b: its first line, #!/no/such/python, leads nowhere: no program"));
   EXPECT_THAT(CheckProgram(Write("c", "#!/usr/bin/env no-such-python\n")).message(),
               HasSubstr("no program 'no-such-python' in PATH"));
-  EXPECT_THAT(CheckProgram(Write("d", "#!/usr/bin/env python3\r\n")).message(),
-              HasSubstr("CR LF"));
+  EXPECT_THAT(CheckProgram(Write("d", "#!/usr/bin/env python3\r\n")).message(), HasSubstr("CR LF"));
   EXPECT_THAT(CheckProgram(Write("e", "#!\n")).message(), HasSubstr("names no program"));
 }
 

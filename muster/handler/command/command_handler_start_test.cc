@@ -69,8 +69,9 @@ TEST_F(ProgramStartTest, ChargesNoItemForAScriptThatCannotBeExecutedAnyMore) {
 
 TEST_F(ProgramStartTest, ChargesNoItemForAProgramThatEndsBeforeItReads) {
   Program("echo no module bill >&2; exit 3");
-  ExpectNotCharged(MatchesRegex("the handler's program exited with status 3, peak memory [0-9]+ "
-                                "MiB, before it read its item; stderr: no module bill"));
+  ExpectNotCharged(
+      MatchesRegex("the handler's program exited with status 3, peak memory [0-9]+ "
+                   "MiB, before it read its item; stderr: no module bill"));
   Program("exit 0");
   handler_.reset();
   ExpectNotCharged(HasSubstr("exited with status 0"));

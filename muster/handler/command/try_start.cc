@@ -36,8 +36,7 @@ bool IsReadingStdin(pid_t program) {
 std::string Watch(os::ChildProcess& child, Conversation& conversation) {
   const absl::Duration until = base::RealClock()->Monotonic() + kTryStartFor;
   while (base::RealClock()->Monotonic() < until) {
-    std::array<pollfd, 2> events{
-        {{child.ended_fd(), POLLIN, 0}, {child.output(), POLLIN, 0}}};
+    std::array<pollfd, 2> events{{{child.ended_fd(), POLLIN, 0}, {child.output(), POLLIN, 0}}};
     poll(events.data(), events.size(), kTickMs);
     conversation.DrainErrors();
     if (child.has_output()) {
@@ -58,7 +57,8 @@ absl::Status TryStart(const CommandOptions& options) {
   StderrLog errors(options.clock);
   MUSTER_ASSIGN_OR_RETURN(StartedProgram started, StartProgram(program, &spawner));
   os::ChildProcess& child = *started.child;
-  Conversation conversation(&child, &errors, nullptr, options.clock, {options.max_answer_bytes, kExitGrace});
+  Conversation conversation(&child, &errors, nullptr, options.clock,
+                            {options.max_answer_bytes, kExitGrace});
   std::string wrong = Watch(child, conversation);
   child.AskToEnd(kExitGrace, [&conversation] { conversation.DrainErrors(); });
   child.Kill();
