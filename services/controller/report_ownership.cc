@@ -48,7 +48,10 @@ absl::StatusOr<std::unique_ptr<ReportOwnership>> ReportOwnership::Create(
     base::Clock* clock) {
   std::unique_ptr<ReportOwnership> ownership(
       new ReportOwnership(std::move(options), sync, std::move(counting), clock));
-  MUSTER_RETURN_IF_ERROR(ownership->CheckReport());
+  const absl::StatusOr<report::ReportIdentity> identity = ownership->counting_.identity();
+  // What the report remembers counts, even if the store has lost its records.
+  if (identity.ok()) ownership->least_epoch_ = static_cast<int64_t>(identity->epoch) + 1;
+  MUSTER_RETURN_IF_ERROR(ownership->CheckReport().status());
   return ownership;
 }
 
@@ -90,18 +93,18 @@ void ReportOwnership::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-absl::Status ReportOwnership::CheckReport() {
-  const absl::StatusOr<report::ReportIdentity> identity = counting_.identity();
-  if (!identity.ok() && !absl::IsNotFound(identity.status())) return identity.status();
-  const std::string mine = identity.ok() ? identity->report : "";
-  // What the report remembers counts, even if the store has lost its records.
-  if (identity.ok()) least_epoch_ = static_cast<int64_t>(identity->epoch) + 1;
+absl::StatusOr<bool> ReportOwnership::CheckReport() {
+  // The record before the file: its report was there before it.
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData stored,
                           sync_->Get(ReportKey(options_.account)));
-  if (stored.version == sync::kAbsent) return absl::OkStatus();
+  const absl::StatusOr<report::ReportIdentity> identity = counting_.identity();
+  if (!identity.ok() && !absl::IsNotFound(identity.status())) return identity.status();
+  if (stored.version == sync::kAbsent) return false;
   MUSTER_ASSIGN_OR_RETURN(const v1::CountedReport counted, DecodeReport(stored, options_.account));
+  const std::string mine = identity.ok() ? identity->report : "";
   const bool is_right = counted.report() == mine || counted.report() == options_.replaced_report;
-  return is_right ? absl::OkStatus() : IsAnotherReport(counted, mine);
+  if (is_right) return true;
+  return IsAnotherReport(counted, mine);
 }
 
 absl::Status ReportOwnership::BindReport() {
@@ -124,7 +127,7 @@ absl::Status ReportOwnership::BindReport() {
 }
 
 absl::Status ReportOwnership::Begin(int64_t epoch) {
-  MUSTER_RETURN_IF_ERROR(CheckReport());
+  MUSTER_RETURN_IF_ERROR(CheckReport().status());
   MUSTER_RETURN_IF_ERROR(counting_.begin({options_.instance, static_cast<uint64_t>(epoch)}));
   return BindReport();
 }
@@ -220,18 +223,33 @@ void ReportOwnership::OnRevoked(int, int64_t) {
 
 absl::Status ReportOwnership::AwaitCounting(absl::Duration patience) {
   const absl::Duration deadline = clock_->Monotonic() + patience;
-  base::MutexLock lock(&mu_);
-  while (!begun_ && obstacle_.ok() && clock_->Monotonic() < deadline) {
-    clock_->WaitUntil(&changed_, &mu_, deadline);
+  {
+    base::MutexLock lock(&mu_);
+    while (!begun_ && obstacle_.ok() && clock_->Monotonic() < deadline) {
+      clock_->WaitUntil(&changed_, &mu_, deadline);
+    }
+    if (begun_) return absl::OkStatus();
+    if (!obstacle_.ok()) return obstacle_;
   }
-  if (begun_) return absl::OkStatus();
-  if (!obstacle_.ok()) return obstacle_;
+  // When it was created, no report may have been counted into yet.
+  MUSTER_RETURN_IF_ERROR(CheckStandby());
   const std::string owner = member_ == nullptr ? "" : member_->OwnerOf(0);
   return absl::UnavailableError(owner.empty() || owner == options_.instance
                                     ? "no controller counts the results of this mesh yet"
                                     : absl::StrCat("standby: ", owner,
                                                    " counts the results of this mesh, and this "
                                                    "controller takes over when that one ends"));
+}
+
+absl::Status ReportOwnership::CheckStandby() {
+  {
+    base::MutexLock lock(&mu_);
+    if (may_count_) return absl::OkStatus();
+  }
+  MUSTER_ASSIGN_OR_RETURN(const bool may_count, CheckReport());
+  base::MutexLock lock(&mu_);
+  may_count_ = may_count;
+  return absl::OkStatus();
 }
 
 std::optional<std::string> ReportOwnership::StandbyFor() const {

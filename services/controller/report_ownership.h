@@ -72,8 +72,8 @@ class ReportOwnership final : public partition::PartitionWork {
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
   // OK: this controller counts. Unavailable after `patience`: it is standby; the message names the
-  // instance that counts. Else the error that keeps it from counting; it is tried again all the
-  // same.
+  // instance that counts. FailedPrecondition: the mesh counts into another report, so that this one
+  // never takes over. Else the error that keeps it from counting; it is tried again all the same.
   absl::Status AwaitCounting(absl::Duration patience) ABSL_LOCKS_EXCLUDED(mu_);
   // The instance that counts while this controller is standby, empty if that is not known; nullopt:
   // this one counts.
@@ -87,8 +87,11 @@ class ReportOwnership final : public partition::PartitionWork {
   ReportOwnership(OwnershipOptions options, sync::OptimisticSyncStore* sync, OwnedCounting counting,
                   base::Clock* clock);
 
-  // FailedPrecondition: the mesh counts into another report than this controller's.
-  absl::Status CheckReport();
+  // Whether the mesh counts into this controller's report, or one that it replaces; false: into
+  // none yet. FailedPrecondition: into another one.
+  absl::StatusOr<bool> CheckReport();
+  // As CheckReport, until that was true once.
+  absl::Status CheckStandby() ABSL_LOCKS_EXCLUDED(mu_);
   // Has the mesh count into this controller's report from now on, which is open.
   absl::Status BindReport();
   absl::Status Begin(int64_t epoch);
@@ -107,6 +110,7 @@ class ReportOwnership final : public partition::PartitionWork {
   std::optional<int64_t> wanted_ ABSL_GUARDED_BY(mu_);  // epoch under which to count
   std::optional<int64_t> counts_ ABSL_GUARDED_BY(mu_);  // under which it counts, or tries to
   bool begun_ ABSL_GUARDED_BY(mu_) = false;             // it counts
+  bool may_count_ ABSL_GUARDED_BY(mu_) = false;         // the report is known to be the right one
   absl::Status obstacle_ ABSL_GUARDED_BY(mu_);          // why it does not, although it should
   int failures_ ABSL_GUARDED_BY(mu_) = 0;               // in a row
   absl::Duration again_at_ ABSL_GUARDED_BY(mu_);        // after a failure

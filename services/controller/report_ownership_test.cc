@@ -1,5 +1,6 @@
 #include "services/controller/report_ownership.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,11 +27,13 @@ class TestController {
  public:
   TestController(const std::string& instance, std::string path, sync::OptimisticSyncStore* sync,
                  base::Clock* clock, const std::string& replaced = "",
-                 std::vector<std::string> predecessors = {})
+                 std::vector<std::string> predecessors = {},
+                 const std::function<void()>& before_begin = {})
       : path_(std::move(path)) {
     OwnedCounting counting;
     counting.identity = [this] { return report::sqlite::ReadIdentity(path_); };
-    counting.begin = [this](const report::ReportOwner& owner) -> absl::Status {
+    counting.begin = [this, before_begin](const report::ReportOwner& owner) -> absl::Status {
+      if (before_begin) before_begin();
       auto store = report::sqlite::OpenSqliteReport(path_, {.owner = owner});
       if (!store.ok()) return store.status();
       report_.Open(*std::move(store));
@@ -140,6 +143,21 @@ TEST_F(ReportOwnershipTest, RefusesAnotherReportUnlessItIsToldToReplaceTheOne) {
   EXPECT_FALSE(TestController("c-1", path_, &sync_, &clock_).status().ok());
   TestController again("c-3", other, &sync_, &clock_, id);
   AwaitFirst(&again);
+}
+
+// Two meshes on one NATS server, as by mistake: neither controller sees a report at first.
+TEST_F(ReportOwnershipTest, RefusesAnotherReportAlsoOfAStandbyThatBeganBeforeAnyWasCountedInto) {
+  const std::string other = dir_ / "other.db";
+  std::unique_ptr<TestController> two;
+  // The second one joins between the first one's look at the records and its first write there.
+  TestController one("c-1", path_, &sync_, &clock_, "", {}, [&] {
+    if (two == nullptr) two = std::make_unique<TestController>("c-2", other, &sync_, &clock_);
+  });
+  AwaitFirst(&one);
+  ASSERT_TRUE(two->status().ok());
+  const absl::Status refused = (*two)->AwaitCounting(absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.ToString(), HasSubstr("of c-1, and this controller has a new one"));
 }
 
 TEST_F(ReportOwnershipTest, GoesOnAboveTheEpochOfTheReportWhereTheStoreHasLostItsRecords) {
