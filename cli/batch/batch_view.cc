@@ -12,7 +12,8 @@ using nlohmann::ordered_json;
 
 std::string StateOf(const BatchView& view) {
   std::string state(BatchStateName(view.batch.state));
-  if (!view.problem.empty()) state += ", waits";
+  const bool is_over = ledger::IsOver(view.batch.state);
+  if (!view.problem.empty()) state += is_over ? ", not in the report" : ", waits";
   if (!view.promise.has_value()) return state;
   if (view.promise->late_by > absl::ZeroDuration()) return state + ", late";
   return view.promise->at_risk ? state + ", at risk" : state;
@@ -63,6 +64,8 @@ ordered_json JsonOf(const BatchView& view) {
   AddPromise(view.promise, &json);
   if (progress.retry_of != 0) json["retry_of"] = progress.retry_of;
   if (!progress.retried_in.empty()) json["retried_in"] = progress.retried_in;
+  if (!progress.replaces.empty()) json["replaces"] = progress.replaces;
+  if (progress.replaced_by != 0) json["replaced_by"] = progress.replaced_by;
   if (!batch.cancel_reason.empty()) json["cancel_reason"] = batch.cancel_reason;
   if (batch.trace.has_value()) json["traceparent"] = batch.trace->ToTraceparent();
   if (!view.problem.empty()) json["problem"] = view.problem;

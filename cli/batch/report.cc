@@ -22,6 +22,8 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/report/remote/remote_report_client.h"
+#include "muster/report/report_proto.h"
+#include "muster/v1/report_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -128,6 +130,8 @@ report::Progress ProgressOf(const v1::BatchStatus& status) {
   progress.attempts = status.attempts();
   progress.retry_of = status.retry_of();
   progress.retried_in.assign(status.retried_in().begin(), status.retried_in().end());
+  progress.replaces.assign(status.replaces().begin(), status.replaces().end());
+  progress.replaced_by = status.replaced_by();
   return progress;
 }
 
@@ -347,33 +351,59 @@ struct ReportOptions {
   std::string group;
 };
 
+// Where the counting of the batch stands, of the moment at which the rows were read, or soon after.
 absl::Status ReadFromDataDir(const ReportOptions& options, base::Clock* clock,
-                             const report::RowVisitor& visitor) {
+                             const report::RowVisitor& visitor, report::Progress* counted) {
   const std::string& data_dir = options.common.data_dir;
   MUSTER_RETURN_IF_ERROR(RequireDataDir(data_dir));
   MUSTER_ASSIGN_OR_RETURN(const auto store,
                           backend::OpenReportStore(backend::DataDirUrls(data_dir).report,
                                                    backend::Mode::kReadOnly, clock));
   MUSTER_ASSIGN_OR_RETURN(const auto reader, store->Read());
-  return report::VisitRows(*reader, options.batch, options.group, visitor);
+  MUSTER_RETURN_IF_ERROR(report::VisitRows(*reader, options.batch, options.group, visitor));
+  MUSTER_ASSIGN_OR_RETURN(*counted, reader->GetProgress(options.batch));
+  return absl::OkStatus();
 }
 
-absl::Status ReadFromServer(const ReportOptions& options, const report::RowVisitor& visitor) {
+absl::Status ReadFromServer(const ReportOptions& options, const report::RowVisitor& visitor,
+                            report::Progress* counted) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common.server));
   MUSTER_ASSIGN_OR_RETURN(const Peer controller, mesh->Controller());
   report::remote::ReadRequest request;
   request.batch = options.batch;
   request.group = options.group;
   request.timeout = mesh->options().timeout.value_or(report::remote::kDefaultReportTimeout);
+  v1::GetProgressRequest standing;
+  standing.set_batch(options.batch);
+  // Before the rows: a batch that is complete stays so, but for a redrive.
+  MUSTER_ASSIGN_OR_RETURN(const auto response,
+                          mesh->Call(&v1::ReportService::Stub::GetProgress, standing, controller));
+  *counted = report::FromProto(response.progress());
   return Explain(report::remote::ReadReport(controller.channel, request, visitor), controller);
 }
 
+// FailedPrecondition: no receipt proves what was printed.
+absl::Status CheckExact(const report::Progress& counted) {
+  if (counted.is_complete() && !counted.cancelled.has_value()) return absl::OkStatus();
+  const char* const why = counted.cancelled.has_value() ? "is cancelled"
+                          : counted.reopened            ? "is open again after a redrive"
+                                                        : "is not complete";
+  return absl::FailedPreconditionError(absl::StrCat(
+      "batch ", counted.batch, " ", why, ": ",
+      Counted(static_cast<uint64_t>(counted.transactions), "transaction"),
+      " of it are accounted for so far; `muster batch get ", counted.batch, "` says more"));
+}
+
 absl::Status Report(const ReportOptions& options, const Environment& environment) {
+  report::Progress counted;
   const auto read = [&](const report::RowVisitor& visitor) {
-    return options.common.server.named() ? ReadFromServer(options, visitor)
-                                         : ReadFromDataDir(options, environment.clock, visitor);
+    return options.common.server.named()
+               ? ReadFromServer(options, visitor, &counted)
+               : ReadFromDataDir(options, environment.clock, visitor, &counted);
   };
-  return WriteReport(read, {options.batch, options.group, options.common.output}, *environment.out);
+  MUSTER_RETURN_IF_ERROR(
+      WriteReport(read, {options.batch, options.group, options.common.output}, *environment.out));
+  return CheckExact(counted);
 }
 
 }  // namespace

@@ -69,9 +69,10 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
       run->submission_.batch.number, run->EngineDependencies(), run->job_queues_.get(),
       std::move(run->source_));
   // Another process may hold the report for a moment, since people open the file: retry.
+  report::BatchShape shape = report::ShapeOf(run->submission_.batch.number, schema);
+  shape.replaces = run->submission_.batch.replaces;
   MUSTER_RETURN_IF_ERROR(base::RetryPolicy({}, clock).Run(stop, [&](const base::RetryAttempt&) {
-    return run->report_->RegisterBatch(report::ShapeOf(run->submission_.batch.number, schema))
-        .status();
+    return run->report_->RegisterBatch(shape).status();
   }));
   run->engine_->NoteRegistered();
   MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, run->CountedSoFar());
@@ -160,8 +161,9 @@ void LocalRun::OnDamage(uint64_t batch, const absl::Status& why) {
   wakeup_.Fail(absl::FailedPreconditionError(
       absl::StrCat(why.message(),
                    ". What is counted stays. Put the file back as it was and run the same command "
-                   "again; or cancel the batch with `muster batch cancel ",
-                   batch, "` and run the new content with --new")));
+                   "again; or run the new content with a --request-id of its own, or with --new, "
+                   "beside batch ",
+                   batch)));
 }
 
 absl::Status LocalRun::CreateRoles() {

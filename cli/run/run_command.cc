@@ -119,23 +119,25 @@ void Announce(const initiator::batch::Submission& submission, const Environment&
   const uint64_t number = submission.batch.number;
   switch (submission.start) {
     case initiator::batch::Start::kNew:
-      *environment.err << "batch " << number << " begins\n";
+      *environment.err << "batch " << number << " begins";
+      if (!submission.batch.replaces.empty()) {
+        *environment.err << ", and counts in place of batch " << submission.batch.replaces.front()
+                         << ", whose input is the same, once it is complete";
+      }
+      *environment.err << "\n";
       break;
     case initiator::batch::Start::kContinued:
       *environment.err << "batch " << number << " goes on where it was stopped\n";
       break;
     case initiator::batch::Start::kDone:
       *environment.err << "batch " << number
-                       << " is done already; --new runs this input once more\n";
+                       << " is done already; --new counts this input once more, beside it\n";
       break;
   }
 }
 
-// With --new the same command would begin another batch.
-std::string ResumeHint(const RunSummary& summary, const RunOptions& options) {
-  const bool is_other = summary.start == initiator::batch::Start::kNew && options.always_new;
-  return absl::StrCat("run the same command again ", is_other ? "without --new " : "",
-                      "to go on with batch ", summary.batch.number);
+std::string ResumeHint(const RunSummary& summary) {
+  return absl::StrCat("run the same command again to go on with batch ", summary.batch.number);
 }
 
 // What keeps the handler from working. To one that refuses the job another job may be the answer.
@@ -143,8 +145,7 @@ absl::Status GivenUp(const absl::Status& obstacle, const RunSummary& summary,
                      const RunOptions& options) {
   const absl::Status told = base::Annotate(obstacle, options.job_file);
   if (!absl::IsUnavailable(told)) return told;
-  return absl::UnavailableError(
-      absl::StrCat(told.message(), ", then ", ResumeHint(summary, options)));
+  return absl::UnavailableError(absl::StrCat(told.message(), ", then ", ResumeHint(summary)));
 }
 
 // What is left waits for a decision.
@@ -152,7 +153,7 @@ absl::Status HeldUp(const RunSummary& summary, const RunOptions& options) {
   return absl::FailedPreconditionError(
       absl::StrCat("batch ", summary.batch.number,
                    " waits: ", item::InWords(*summary.held, DataDirOption(options.common.data_dir)),
-                   "; then ", ResumeHint(summary, options)));
+                   "; then ", ResumeHint(summary)));
 }
 
 // nullopt: none was given up, or the report cannot be read, which is no reason to fail a run.
@@ -173,7 +174,7 @@ void ExplainOutcome(const RunSummary& summary, LocalRun& run, const job::Toleran
     *environment.err << outcome.Losses(tolerate, DataDirOption(options.common.data_dir));
     return;
   }
-  *environment.err << "stopped; " << ResumeHint(summary, options) << "\n";
+  *environment.err << "stopped; " << ResumeHint(summary) << "\n";
 }
 
 absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& options,
@@ -266,7 +267,10 @@ void AddRun(CLI::App* app, const Environment& environment) {
   initiator::AddBackPressureOptions(run, &options->back_pressure);
   AddSla(run, kSubmittedSla, &options->sla);
   AddTraceparent(run, &options->traceparent);
-  run->add_flag("--new", options->always_new, "A new batch, also where this input was run before");
+  run->add_flag(
+      "--new", options->always_new,
+      "A new batch, also where this input was worked through before: it counts once more. "
+      "One that was cut off goes on");
   run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
   processor::AddHandlerOptions(run, &options->handlers);
   run->add_flag("--allow-plaintext", options->handlers.allow_plaintext,

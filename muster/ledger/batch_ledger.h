@@ -79,6 +79,8 @@ struct Batch {
   // only one initiator, or an older muster began the batch.
   std::string owner;
   std::map<std::string, std::string> labels;  // by name (item/labels.h); what its submitter chose
+  // The earlier batches of the same input in whose place it counts, the last one first.
+  std::vector<uint64_t> replaces;
 
   BatchState state = BatchState::kOpen;
   uint64_t source_bytes = 0;            // split so far; all of the source once sealed

@@ -91,6 +91,7 @@ v1::BatchRecord RecordOf(const Batch& batch) {
     label->set_name(name);
     label->set_value(value);
   }
+  record.mutable_replaces()->Add(batch.replaces.begin(), batch.replaces.end());
   record.MergeFromString(batch.unknown_of_record);
   return record;
 }
@@ -124,6 +125,7 @@ absl::Status Fill(const v1::BatchRecord& record, Batch* batch) {
   }
   batch->owner = record.owner();
   for (const v1::Label& label : record.labels()) batch->labels[label.name()] = label.value();
+  batch->replaces.assign(record.replaces().begin(), record.replaces().end());
   return absl::OkStatus();
 }
 

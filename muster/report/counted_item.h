@@ -43,6 +43,7 @@ struct BatchShape {
   // an older muster began the batch.
   std::string owner = "";
   std::vector<base::OutputColumn> outputs = {};  // of the records that are kept; none: no records
+  std::vector<uint64_t> replaces = {};           // earlier batches in whose place it counts
 };
 
 // Keys and measures become columns of one table: common databases must be able to hold them.

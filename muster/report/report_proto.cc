@@ -32,6 +32,7 @@ v1::CountingProgress ToProto(const Progress& progress) {
     *proto.mutable_last_counted() = base::ToProto(*progress.last_counted);
   }
   proto.set_receipt_revision(progress.receipt_revision);
+  proto.set_reopened(progress.reopened);
   if (progress.cancelled.has_value()) {
     *proto.mutable_cancelled() = base::ToProto(progress.cancelled->when);
     proto.set_cancel_reason(progress.cancelled->reason);
@@ -39,6 +40,8 @@ v1::CountingProgress ToProto(const Progress& progress) {
   proto.set_owner(progress.owner);
   proto.set_retry_of(progress.retry_of);
   proto.mutable_retried_in()->Add(progress.retried_in.begin(), progress.retried_in.end());
+  proto.mutable_replaces()->Add(progress.replaces.begin(), progress.replaces.end());
+  proto.set_replaced_by(progress.replaced_by);
   return proto;
 }
 
@@ -63,12 +66,15 @@ Progress FromProto(const v1::CountingProgress& proto) {
     progress.last_counted = base::FromProto(proto.last_counted());
   }
   progress.receipt_revision = proto.receipt_revision();
+  progress.reopened = proto.reopened();
   if (proto.has_cancelled()) {
     progress.cancelled = {base::FromProto(proto.cancelled()), proto.cancel_reason()};
   }
   progress.owner = proto.owner();
   progress.retry_of = proto.retry_of();
   progress.retried_in.assign(proto.retried_in().begin(), proto.retried_in().end());
+  progress.replaces.assign(proto.replaces().begin(), proto.replaces().end());
+  progress.replaced_by = proto.replaced_by();
   return progress;
 }
 

@@ -24,10 +24,13 @@ Progress Full() {
   progress.first_counted = absl::FromUnixMicros(1323435000000042);
   progress.last_counted = absl::FromUnixMicros(1323435001000042);
   progress.receipt_revision = 8;
+  progress.reopened = true;
   progress.cancelled = {absl::FromUnixMicros(1323435002000042), "sent twice"};
   progress.owner = "0123456789abcdef0123456789abcdef";
   progress.retry_of = 9;
   progress.retried_in = {10, 11};
+  progress.replaces = {5, 4};
+  progress.replaced_by = 12;
   return progress;
 }
 

@@ -52,14 +52,23 @@ struct Progress {
   std::optional<absl::Time> first_counted;
   std::optional<absl::Time> last_counted;
   int64_t receipt_revision = 0;  // 0: no receipt yet
+  // What is counted has changed since that receipt, as by a redrive: the batch is complete again
+  // when it gets another one.
+  bool reopened = false;
   // As RegisterBatch and ReportReader::GetProgress answer them; others leave them out.
   std::optional<Cancellation> cancelled = std::nullopt;
   std::string owner = "";  // that registered the batch; empty: it is not known
   uint64_t retry_of = 0;   // the batch whose rejections it retries; 0: none, or it is forgotten
   // The batches that retry rejections of this one: the newest kMaxShownRetries, in order.
   std::vector<uint64_t> retried_in = {};
+  // Batches of the same input: in whose place it counts once it is complete, the last one first,
+  // and the newest complete one that counts in its place; 0: none.
+  std::vector<uint64_t> replaces = {};
+  uint64_t replaced_by = 0;
 
   int64_t items() const { return items_counted + items_dead; }
+  // A receipt proves what is counted.
+  bool is_complete() const { return receipt_revision > 0 && !reopened; }
 };
 
 // Which report this is, and who may write to it.
@@ -210,8 +219,8 @@ class ReportStore {
   virtual absl::StatusOr<CommitSummary> Commit(const CommitRequest& request) = 0;
 
   // Removes the rows of dead-lettered items, which get another chance: the batch is incomplete
-  // until they are counted again. Items that were aggregated, or have no row, stay as they are.
-  // NotFound: no such batch.
+  // (Progress::reopened) until they are counted again. Items that were aggregated, or have no row,
+  // stay as they are. NotFound: no such batch.
   virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 
   // Issues the receipt of a batch in which every item has its row. The same answer while nothing

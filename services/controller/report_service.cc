@@ -31,6 +31,7 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
   if (schema.revision().empty()) return rpc::BadField("schema.revision", "must not be empty");
   report::BatchShape shape{
       request.batch(), schema.job(), schema.revision(), {}, request.owner(), {}};
+  shape.replaces.assign(request.replaces().begin(), request.replaces().end());
   absl::Status wrong = report::ValidateBatchShape(shape);
   if (!wrong.ok()) return rpc::BadField("batch", wrong.message());
   for (int i = 0; i < schema.groups_size(); ++i) {

@@ -97,14 +97,14 @@ class SignalTest(MusterTest):
         self.assertEqual(process.returncode, 130)
         self.assertIn("stopped; run the same command again", errors)
 
-    def test_a_stopped_new_batch_goes_on_without_new(self):
+    def test_a_stopped_new_batch_goes_on_by_the_same_command(self):
         data = retail_input(541909)
         process = self.start_run(data, "--threads", 1, "--new")
         self.await_begin(process)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=harness.TIMEOUT_SECONDS)
-        self.assertIn("run the same command again without --new", errors)
-        code, result, _ = self.run_job(data)
+        self.assertIn("run the same command again to go on with batch 1", errors)
+        code, result, _ = self.run_job(data, "--new")
         self.assertEqual((code, result["batch"]), (0, 1))
 
     def test_a_command_that_only_looks_dies_of_a_signal(self):

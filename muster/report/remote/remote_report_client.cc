@@ -47,6 +47,7 @@ absl::StatusOr<report::Progress> RemoteReportClient::RegisterBatch(
   request.set_batch(shape.batch);
   *request.mutable_schema() = report::ToProto(shape);
   request.set_owner(shape.owner);
+  request.mutable_replaces()->Add(shape.replaces.begin(), shape.replaces.end());
   MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::RegisterBatch, request));
   return report::FromProto(response.progress());
 }

@@ -186,6 +186,7 @@ absl::StatusOr<ItemVerdict> CommitRun::CountRepeat(const CountedItem& item, Batc
   ItemFacts revived = item;
   revived.attempts += stored.attempts;
   MUSTER_RETURN_IF_ERROR(items_->Replace(revived, now_));
+  MUSTER_RETURN_IF_ERROR(StoreReopened(connection_, batch->progress));
   AddToProgress(stored, -1, &batch->progress);
   AddToProgress(revived, 1, &batch->progress);
   MUSTER_RETURN_IF_ERROR(Merge(item, batch, mergers));

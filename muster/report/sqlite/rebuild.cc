@@ -21,9 +21,10 @@ namespace {
 // The tables that all batches share.
 constexpr const char* kCatalog[] = {"muster_table", "muster_column", "muster_job_table"};
 // Those with rows of batches, beside the groups' own.
-constexpr const char* kOfBatches[] = {"muster_batch",   "muster_item",      "muster_rejection",
-                                      "muster_receipt", "muster_cancelled", "muster_owner",
-                                      "muster_output",  "muster_retry",     "muster_retried_line"};
+constexpr const char* kOfBatches[] = {"muster_batch",    "muster_item",      "muster_rejection",
+                                      "muster_receipt",  "muster_cancelled", "muster_owner",
+                                      "muster_output",   "muster_retry",     "muster_retried_line",
+                                      "muster_reopened", "muster_replaced"};
 // One of the catalog that an older muster did not make.
 constexpr char kOutputColumns[] = "muster_output_column";
 

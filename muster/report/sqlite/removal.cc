@@ -77,7 +77,12 @@ absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t
     left -= connection->Changes() * table.weight;
     if (left <= 0) return false;
   }
-  for (const char* table : {"muster_cancelled", "muster_owner", "muster_batch"}) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement replaced,
+      connection->Prepare("DELETE FROM muster_replaced WHERE batch = ?1 OR replaced_by = ?1"));
+  MUSTER_RETURN_IF_ERROR(replaced.Run(batch));
+  for (const char* table :
+       {"muster_cancelled", "muster_owner", "muster_reopened", "muster_batch"}) {
     MUSTER_RETURN_IF_ERROR(DeleteRowOf(connection, table, batch));
   }
   return true;

@@ -116,11 +116,72 @@ absl::StatusOr<std::optional<report::Cancellation>> LoadCancellation(Connection*
   return report::Cancellation{absl::FromUnixMicros(query.Int(0)), std::string(query.Text(1))};
 }
 
+namespace {
+
+absl::StatusOr<bool> IsReopened(Connection* connection, const report::Progress& progress) {
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", "muster_reopened"));
+  if (!is_there) return false;
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT 1 FROM muster_reopened WHERE batch = ? AND revision = ?"));
+  return query.Bind(progress.batch, progress.receipt_revision).Step();
+}
+
+absl::Status LoadReplaced(Connection* connection, report::Progress* progress) {
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", "muster_replaced"));
+  if (!is_there) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement earlier,
+      connection->Prepare("SELECT batch FROM muster_replaced WHERE replaced_by = ? "
+                          "ORDER BY batch DESC"));
+  earlier.Bind(progress->batch);
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, earlier.Step());
+    if (!found) break;
+    progress->replaces.push_back(static_cast<uint64_t>(earlier.Int(0)));
+  }
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement later,
+      connection->Prepare("SELECT coalesce(max(n.batch), 0) FROM muster_replaced r "
+                          "JOIN muster_batches n ON n.batch = r.replaced_by "
+                          "WHERE r.batch = ? AND n.receipt_revision > 0"));
+  MUSTER_RETURN_IF_ERROR(later.Bind(progress->batch).Step().status());
+  progress->replaced_by = static_cast<uint64_t>(later.Int(0));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status StoreReplaced(Connection* connection, const report::BatchShape& shape) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement insert, connection->Prepare("INSERT OR IGNORE INTO muster_replaced VALUES (?, ?)"));
+  for (const uint64_t earlier : shape.replaces) {
+    MUSTER_RETURN_IF_ERROR(insert.Run(earlier, shape.batch));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StoreReopened(Connection* connection, const report::Progress& progress) {
+  if (progress.receipt_revision == 0) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection->Prepare("INSERT OR REPLACE INTO muster_reopened VALUES (?, ?)"));
+  return insert.Run(progress.batch, progress.receipt_revision);
+}
+
+absl::Status ForgetReopened(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(Statement forget,
+                          connection->Prepare("DELETE FROM muster_reopened WHERE batch = ?"));
+  return forget.Run(batch);
+}
+
 absl::StatusOr<report::Progress> LoadStanding(Connection* connection, uint64_t batch) {
   MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection, batch));
+  MUSTER_ASSIGN_OR_RETURN(progress.reopened, IsReopened(connection, progress));
   MUSTER_ASSIGN_OR_RETURN(progress.cancelled, LoadCancellation(connection, batch));
   MUSTER_ASSIGN_OR_RETURN(progress.owner, LoadOwner(connection, batch));
   MUSTER_RETURN_IF_ERROR(LoadRetries(connection, &progress));
+  MUSTER_RETURN_IF_ERROR(LoadReplaced(connection, &progress));
   return progress;
 }
 

@@ -26,8 +26,16 @@ absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connec
 // nullopt: the batch is not cancelled.
 absl::StatusOr<std::optional<report::Cancellation>> LoadCancellation(Connection* connection,
                                                                      uint64_t batch);
-// LoadProgress with the batch's cancellation, owner and retries.
+// LoadProgress with what the other tables say of the batch.
 absl::StatusOr<report::Progress> LoadStanding(Connection* connection, uint64_t batch);
+
+// In the caller's transaction: notes that the receipt of a batch, if it has one, no longer proves
+// what is counted, and that it does again.
+absl::Status StoreReopened(Connection* connection, const report::Progress& progress);
+absl::Status ForgetReopened(Connection* connection, uint64_t batch);
+
+// In the caller's transaction: notes in whose place the batch counts.
+absl::Status StoreReplaced(Connection* connection, const report::BatchShape& shape);
 
 // In the caller's transaction. FailedPrecondition: the batch has a receipt. AlreadyExists: it is
 // another owner's.

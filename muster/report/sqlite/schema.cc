@@ -72,6 +72,12 @@ constexpr AddedTable kAddedTables[] = {
      "piece INTEGER NOT NULL, records INTEGER NOT NULL, content BLOB NOT NULL, "
      "PRIMARY KEY (batch, item, piece)) WITHOUT ROWID"},
     {"muster_owner", "CREATE TABLE muster_owner (batch INTEGER PRIMARY KEY, owner TEXT NOT NULL)"},
+    {"muster_reopened",
+     "CREATE TABLE muster_reopened (batch INTEGER PRIMARY KEY, revision INTEGER NOT NULL)"},
+    {"muster_replaced",
+     "CREATE TABLE muster_replaced (batch INTEGER NOT NULL, replaced_by INTEGER NOT NULL, "
+     "PRIMARY KEY (batch, replaced_by)) WITHOUT ROWID;"
+     "CREATE INDEX muster_replaced_by ON muster_replaced (replaced_by)"},
     {"muster_retry",
      "CREATE TABLE muster_retry (retry INTEGER PRIMARY KEY, batch INTEGER NOT NULL, "
      "retried_in INTEGER NOT NULL, through INTEGER NOT NULL, claimed INTEGER NOT NULL);"
@@ -84,26 +90,38 @@ constexpr AddedTable kAddedTables[] = {
      "CREATE INDEX muster_retried_line_of ON muster_retried_line (retry, retried_line)"},
 };
 
-constexpr absl::string_view kViews = R"sql(
-CREATE VIEW muster_batches AS SELECT
+struct View {
+  absl::string_view name;
+  absl::string_view sql;
+};
+// In the words that sqlite_master keeps, by which EnsureViews knows those of an older muster.
+constexpr View kViews[] = {
+    {"muster_batches", R"sql(CREATE VIEW muster_batches AS SELECT
   batch, job, job_revision, items_counted, items_dead, transactions, aggregated, rejected,
   dead_lettered, duplicates, conflicts, attempts,
   strftime('%Y-%m-%dT%H:%M:%S', first_counted / 1000000, 'unixepoch') ||
     printf('.%06dZ', first_counted % 1000000) AS first_counted,
   strftime('%Y-%m-%dT%H:%M:%S', last_counted / 1000000, 'unixepoch') ||
     printf('.%06dZ', last_counted % 1000000) AS last_counted,
-  receipt_revision
-  FROM muster_batch;
-CREATE VIEW muster_items AS SELECT
+  CASE WHEN receipt_revision = (SELECT revision FROM muster_reopened r WHERE r.batch = b.batch)
+    THEN 0 ELSE receipt_revision END AS receipt_revision
+  FROM muster_batch b)sql"},
+    {"muster_current", R"sql(CREATE VIEW muster_current AS SELECT *
+  FROM muster_batches b WHERE receipt_revision > 0 AND NOT EXISTS (
+    SELECT 1 FROM muster_replaced r JOIN muster_batches n ON n.batch = r.replaced_by
+    WHERE r.batch = b.batch AND n.receipt_revision > 0))sql"},
+    {"muster_items", R"sql(CREATE VIEW muster_items AS SELECT
   batch, item, CASE outcome WHEN 1 THEN 'aggregated' ELSE 'dead-lettered' END AS outcome,
   transactions, aggregated, rejected, lower(hex(content)) AS content, lower(hex(result)) AS result,
   attempts, handler_version, worker, cause,
   strftime('%Y-%m-%dT%H:%M:%S', counted / 1000000, 'unixepoch') ||
     printf('.%06dZ', counted % 1000000) AS counted
-  FROM muster_item;
-CREATE VIEW muster_rejections AS SELECT batch, item, line, reason FROM muster_rejection;
-CREATE VIEW muster_receipts AS SELECT batch, revision, checksum, text FROM muster_receipt;
-)sql";
+  FROM muster_item)sql"},
+    {"muster_rejections",
+     "CREATE VIEW muster_rejections AS SELECT batch, item, line, reason FROM muster_rejection"},
+    {"muster_receipts",
+     "CREATE VIEW muster_receipts AS SELECT batch, revision, checksum, text FROM muster_receipt"},
+};
 
 // An older muster that died while it made the file may have left one without room for page sums.
 constexpr int64_t kUnsummedVersion = 1;
@@ -113,7 +131,6 @@ absl::Status CreateSchema(Connection* connection) {
   MUSTER_ASSIGN_OR_RETURN(Transaction transaction,
                           Transaction::Begin(connection, "BEGIN IMMEDIATE"));
   MUSTER_RETURN_IF_ERROR(connection->Execute(kTables));
-  MUSTER_RETURN_IF_ERROR(connection->Execute(kViews));
   MUSTER_RETURN_IF_ERROR(connection->Execute(absl::StrCat(
       "PRAGMA user_version = ", version, "; PRAGMA application_id = ", kApplicationId)));
   return transaction.Commit();
@@ -127,6 +144,24 @@ absl::Status EnsureAddedTables(Connection* connection) {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction,
                             Transaction::Begin(connection, "BEGIN IMMEDIATE"));
     MUSTER_RETURN_IF_ERROR(connection->Execute(table.sql));
+    MUSTER_RETURN_IF_ERROR(transaction.Commit());
+  }
+  return absl::OkStatus();
+}
+
+// Makes the views that are missing, or are an older muster's.
+absl::Status EnsureViews(Connection* connection) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = ?"));
+  for (const View& view : kViews) {
+    MUSTER_ASSIGN_OR_RETURN(const bool is_there, query.Bind(view.name).Step());
+    if (is_there && query.Text(0) == view.sql) continue;
+    query.Reset();
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction,
+                            Transaction::Begin(connection, "BEGIN IMMEDIATE"));
+    MUSTER_RETURN_IF_ERROR(connection->Execute(absl::StrCat("DROP VIEW IF EXISTS ", view.name)));
+    MUSTER_RETURN_IF_ERROR(connection->Execute(view.sql));
     MUSTER_RETURN_IF_ERROR(transaction.Commit());
   }
   return absl::OkStatus();
@@ -155,7 +190,8 @@ absl::Status CheckVersion(Connection* connection) {
 absl::Status EnsureSchema(Connection* connection) {
   MUSTER_ASSIGN_OR_RETURN(const bool empty, IsEmpty(connection));
   MUSTER_RETURN_IF_ERROR(empty ? CreateSchema(connection) : CheckVersion(connection));
-  return EnsureAddedTables(connection);
+  MUSTER_RETURN_IF_ERROR(EnsureAddedTables(connection));
+  return EnsureViews(connection);
 }
 
 absl::StatusOr<bool> HasTable(Connection* connection, absl::string_view schema,

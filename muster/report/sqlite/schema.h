@@ -7,6 +7,8 @@
 //   muster_item       one row per counted item: there or not is the done-bit
 //   muster_rejection  the transactions that were refused
 //   muster_receipt    issued receipts, in their canonical text
+//   muster_reopened   the revision of a receipt that does not prove any more what is counted
+//   muster_replaced   batches of one input, of which the later one counts once it is complete
 //   muster_cancelled  batches that are cancelled, and so never get a receipt
 //   muster_owner      the initiator that registered a batch
 //   muster_output_column  the columns of a job's output records, by revision
@@ -16,12 +18,14 @@
 //   muster_identity   the report's id, and the epoch and instance that may write to it
 //   muster_partition  the epoch that may commit for a partition of the output queue
 //
-// Views for people, with times and fingerprints as text: muster_batches, muster_items,
-// muster_rejections, muster_receipts. Times are stored as microseconds since 1970 (UTC).
+// Views for people, with times and fingerprints as text: muster_batches, muster_current (the
+// batches that count: complete, and none replaced), muster_items, muster_rejections,
+// muster_receipts. Times are stored as microseconds since 1970 (UTC).
 //
 // A change: raise kSchemaVersion, add a step that takes a database of the version before to the new
 // one, and a test that opens an old database. A new table that an older muster need not know raises
-// no version: a writer adds it, and a reader takes a missing one for empty (HasTable).
+// no version: a writer adds it, and a reader takes a missing one for empty (HasTable). Nor does a
+// changed view: a writer makes it again.
 #pragma once
 
 #include <cstdint>

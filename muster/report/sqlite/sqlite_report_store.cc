@@ -99,6 +99,7 @@ class Writer {
     MUSTER_RETURN_IF_ERROR(EnsureBatch(connection_.get(), shape));
     MUSTER_RETURN_IF_ERROR(EnsureGroupTables(connection_.get(), shape));
     MUSTER_RETURN_IF_ERROR(EnsureOutputColumns(connection_.get(), shape));
+    MUSTER_RETURN_IF_ERROR(StoreReplaced(connection_.get(), shape));
     MUSTER_ASSIGN_OR_RETURN(report::Progress progress,
                             LoadStanding(connection_.get(), shape.batch));
     MUSTER_RETURN_IF_ERROR(transaction.Commit());
@@ -122,6 +123,7 @@ class Writer {
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), batch));
+    bool any = false;
     for (const uint64_t index : items) {
       const absl::StatusOr<report::ItemRow> row = items_.Get(batch, index);
       if (absl::IsNotFound(row.status())) continue;
@@ -129,7 +131,9 @@ class Writer {
       if (row->outcome != report::ItemOutcome::kDeadLettered) continue;
       MUSTER_RETURN_IF_ERROR(items_.Delete(batch, index));
       AddToProgress(*row, -1, &progress);
+      any = true;
     }
+    if (any) MUSTER_RETURN_IF_ERROR(StoreReopened(connection_.get(), progress));
     MUSTER_RETURN_IF_ERROR(StoreProgress(connection_.get(), progress));
     MUSTER_RETURN_IF_ERROR(NoteRedrive(connection_.get(), batch));
     return transaction.Commit();
@@ -182,9 +186,15 @@ class Writer {
     if (progress.receipt_revision > 0) {
       MUSTER_ASSIGN_OR_RETURN(const report::StoredReceipt stored, reader->GetReceipt(facts.batch));
       MUSTER_ASSIGN_OR_RETURN(report::Receipt issued, report::ParseReceipt(stored.text));
-      if (report::ProvesTheSame(issued, receipt)) return issued;
+      if (report::ProvesTheSame(issued, receipt)) {
+        if (!progress.reopened) return issued;
+        MUSTER_RETURN_IF_ERROR(ForgetReopened(connection_.get(), facts.batch));
+        MUSTER_RETURN_IF_ERROR(transaction.Commit());
+        return issued;
+      }
     }
     MUSTER_RETURN_IF_ERROR(StoreReceipt(receipt));
+    MUSTER_RETURN_IF_ERROR(ForgetReopened(connection_.get(), facts.batch));
     MUSTER_RETURN_IF_ERROR(transaction.Commit());
     return receipt;
   }

@@ -172,6 +172,41 @@ class SqliteReportTest : public ::testing::Test {
   const os::TempDir dir_;
 };
 
+TEST_F(SqliteReportTest, TheViewsTakeBackThatARedrivenBatchIsComplete) {
+  auto store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  CountedItem dead = report::DeadLettered(Item(0, "ann", "1"), "no");
+  ASSERT_TRUE(Commit(store.get(), {dead}).ok());
+  report::BatchFacts facts;
+  facts.batch = kBatch;
+  facts.job = "retail";
+  facts.job_revision = "r1";
+  facts.items = 1;
+  facts.transactions = 2;
+  ASSERT_TRUE(store->Complete(facts).ok());
+  const std::string revision = "SELECT receipt_revision FROM muster_batches";
+  EXPECT_THAT(Query(revision, 1), ElementsAre("1"));
+  ASSERT_TRUE(store->ReopenDeadLettered(kBatch, {0}).ok());
+  EXPECT_THAT(Query(revision, 1), ElementsAre("0"));
+  EXPECT_THAT(Query("SELECT batch FROM muster_current", 1), IsEmpty());
+  ASSERT_TRUE(Commit(store.get(), {dead}).ok());
+  ASSERT_TRUE(store->Complete(facts).ok());
+  EXPECT_THAT(Query(revision, 1), ElementsAre(Not("0")));
+  EXPECT_THAT(Query("SELECT batch FROM muster_current", 1), ElementsAre("7"));
+}
+
+TEST_F(SqliteReportTest, AReportOfAnOlderMusterGetsTheViewsOfToday) {
+  Open().reset();
+  Execute(
+      "DROP VIEW muster_current; DROP VIEW muster_batches; "
+      "CREATE VIEW muster_batches AS SELECT batch, receipt_revision FROM muster_batch; "
+      "DROP TABLE muster_reopened; DROP TABLE muster_replaced");
+  auto store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  EXPECT_THAT(Query("SELECT batch, job FROM muster_batches", 2), ElementsAre("7|retail"));
+  EXPECT_THAT(Query("SELECT batch FROM muster_current", 1), IsEmpty());
+}
+
 TEST_F(SqliteReportTest, PeopleReadOneTablePerGroup) {
   WriteBatch();
   EXPECT_THAT(Query("SELECT * FROM by_customer", 4),

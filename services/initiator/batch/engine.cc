@@ -159,6 +159,7 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_to
                                       ? job::ParseJob(batch.job_definition, batch.job)
                                       : tools_.jobs->Parse(batch.job_definition, batch.job));
     owner_ = batch.owner;
+    replaces_ = batch.replaces;
   }
   BeginToRegister();
   MUSTER_RETURN_IF_ERROR(queues_->Ensure(*job_));
@@ -257,6 +258,7 @@ absl::Status BatchEngine::NoteAnswer(absl::Status registered) {
 report::BatchShape BatchEngine::Shape() const {
   report::BatchShape shape = report::ShapeOf(number_, job_->schema());
   shape.owner = owner_;
+  shape.replaces = replaces_;
   return shape;
 }
 

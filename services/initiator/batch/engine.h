@@ -206,7 +206,8 @@ class BatchEngine {
   const EngineDependencies tools_;
   JobQueues* const queues_;  // not owned
   std::optional<job::JobDefinition> job_;
-  std::string owner_;  // of the batch; set with job_
+  std::string owner_;               // of the batch; set with job_
+  std::vector<uint64_t> replaces_;  // likewise
   std::unique_ptr<BatchSource> source_;
   std::optional<LostItemDetector> lost_items_;
   // Of a job with order_by: the batches of the job that were open before this one, and are not

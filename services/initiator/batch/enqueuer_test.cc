@@ -316,6 +316,53 @@ TEST_F(BatchEnqueuerTest, AFinishedBatchOfAnotherRevisionMakesRoomForANewOne) {
   EXPECT_EQ(submission->batch.number, 2u);
 }
 
+TEST_F(BatchEnqueuerTest, ABatchOfANewVersionCountsInPlaceOfAllThatWereMadeOfTheInput) {
+  WriteInput(10);
+  for (const uint64_t number : {1, 2, 3}) {
+    const auto submission = Submit({"req", absl::StrCat("v", number), "", true, false});
+    ASSERT_TRUE(submission.ok()) << submission.status();
+    EXPECT_EQ(submission->start, Start::kNew);
+    ASSERT_TRUE(enqueuer_->Enqueue(number, {}).ok());
+    ASSERT_TRUE(ledger_->MarkComplete(number, absl::UnixEpoch()).ok());
+  }
+  EXPECT_THAT(ledger_->Get(1)->replaces, ::testing::IsEmpty());
+  EXPECT_THAT(ledger_->Get(3)->replaces, ::testing::ElementsAre(2, 1));
+}
+
+// As a job of every night does that begins with --new and is begun again when it was killed.
+TEST_F(BatchEnqueuerTest, ANewBatchIsBegunOnlyWhereNoneOfTheSameInputIsUnderWay) {
+  const SubmitRequest always_new = {"req", "1", "", true, true};
+  WriteInput(10);
+  ASSERT_EQ(Submit(always_new)->batch.number, 1u);
+  const auto again = Submit(always_new);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->batch.number, 1u);
+  EXPECT_EQ(again->start, Start::kContinued);
+  WriteInput(11);
+  const auto other = Submit(always_new);
+  EXPECT_EQ(other->batch.number, 2u) << "other content";
+  EXPECT_THAT(other->batch.replaces, ::testing::IsEmpty());
+  const auto other_version = Submit({"req", "2", "", true, true});
+  EXPECT_EQ(other_version->batch.number, 3u);
+  EXPECT_THAT(other_version->batch.replaces, ::testing::ElementsAre(2))
+      << "which would count the same beside it";
+  ASSERT_TRUE(enqueuer_->Enqueue(3, {}).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(3, absl::UnixEpoch()).ok());
+  const auto beside = Submit({"req", "2", "", true, true});
+  EXPECT_EQ(beside->batch.number, 4u);
+  EXPECT_THAT(beside->batch.replaces, ::testing::IsEmpty());
+}
+
+TEST_F(BatchEnqueuerTest, TheRefusalOfOtherContentNamesTheWaysOn) {
+  WriteInput(10);
+  ASSERT_TRUE(Submit().ok());
+  WriteInput(11);
+  const std::string refused(Submit().status().message());
+  for (const char* way : {"--request-id ID: it is counted once", "--new counts this content"}) {
+    EXPECT_THAT(refused, HasSubstr(way));
+  }
+}
+
 // Its bytes are needed neither for the message nor to put it again.
 TEST_F(BatchEnqueuerTest, PutsReferencesToLongItemsAndNeedsNoSourceToPutThemAgain) {
   const std::string longer(item::kShortSliceBytes, '7');

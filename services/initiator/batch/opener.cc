@@ -36,9 +36,13 @@ absl::StatusOr<std::optional<base::Fingerprint128>> ContentOf(const BatchSource&
 }
 
 absl::Status Changed(const BatchSource& source, const Batch& batch, absl::string_view what) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(source.path(), " is not the input that batch ", batch.number,
-                   " was made of: ", what, ". Restore it, or start a new batch with --new"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      source.path(), " is not the input that batch ", batch.number, " was made of: ", what,
+      ". If other content comes to this path each time, name each by --request-id ID: it is "
+      "counted "
+      "once, however often its command is repeated. --new counts this content as a batch beside "
+      "batch ",
+      batch.number, ". To go on with that one, restore its input"));
 }
 
 }  // namespace
@@ -61,15 +65,29 @@ absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGen
 
 absl::StatusOr<Submission> BatchOpener::Open(const SubmitRequest& request,
                                              const std::stop_token& stop) {
-  if (request.always_new) return Begin(request, stop);
   absl::StatusOr<Batch> prior = ledger_->FindByRequestId(request.request_id);
-  if (absl::IsNotFound(prior.status())) return Begin(request, stop);
+  if (absl::IsNotFound(prior.status())) return Begin(request, nullptr, stop);
   MUSTER_RETURN_IF_ERROR(prior.status());
-  if (prior->state == BatchState::kCancelled) return Begin(request, stop);
-  return Continue(request, *std::move(prior), stop);
+  if (prior->state == BatchState::kCancelled) {
+    // What it was to replace is to be replaced still.
+    return Begin(request, prior->replaces.empty() ? nullptr : &*prior, stop);
+  }
+  if (!request.always_new) return Continue(request, *std::move(prior), stop);
+  if (prior->state == BatchState::kComplete) return Begin(request, nullptr, stop);
+  return ContinueOrBegin(request, *std::move(prior), stop);
 }
 
-absl::StatusOr<Submission> BatchOpener::Begin(const SubmitRequest& request,
+absl::StatusOr<Submission> BatchOpener::ContinueOrBegin(const SubmitRequest& request, Batch prior,
+                                                        const std::stop_token& stop) {
+  const absl::Status same = VerifySource(prior, stop);
+  // Of other content, which the prior batch does not count.
+  if (absl::IsFailedPrecondition(same)) return Begin(request, nullptr, stop);
+  MUSTER_RETURN_IF_ERROR(same);
+  if (HasCodeOf(prior, request)) return Submission{std::move(prior), Start::kContinued};
+  return Begin(request, &prior, stop);
+}
+
+absl::StatusOr<Submission> BatchOpener::Begin(const SubmitRequest& request, const Batch* replaced,
                                               const std::stop_token& stop) {
   Batch batch;
   batch.request_id = request.request_id;
@@ -85,6 +103,11 @@ absl::StatusOr<Submission> BatchOpener::Begin(const SubmitRequest& request,
   batch.sla = request.sla.has_value() ? request.sla : job_->sla_max;
   batch.retention = job_->retention;
   batch.trace = request.trace.has_value() ? *request.trace : item::BeginTrace(trace_sample_);
+  if (replaced != nullptr) {
+    batch.replaces.push_back(replaced->number);
+    batch.replaces.insert(batch.replaces.end(), replaced->replaces.begin(),
+                          replaced->replaces.end());
+  }
   MUSTER_ASSIGN_OR_RETURN(batch.source_content, ContentOf(*source_, stop));
   MUSTER_RETURN_IF_ERROR(RecordUnderNewNumber(ledger_, numbers_, &batch, {}));
   MUSTER_FAILPOINT("initiator.after_batch_recorded");
@@ -94,20 +117,25 @@ absl::StatusOr<Submission> BatchOpener::Begin(const SubmitRequest& request,
 absl::StatusOr<Submission> BatchOpener::Continue(const SubmitRequest& request, Batch batch,
                                                  const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(VerifySource(batch, stop));
-  const bool same_version =
-      batch.handler_version.empty() || batch.handler_version == request.handler_version;
-  const bool same_code = batch.job_revision == job_->revision && same_version;
   const bool complete = batch.state == BatchState::kComplete;
-  if (same_code) {
+  if (HasCodeOf(batch, request)) {
     return Submission{std::move(batch), complete ? Start::kDone : Start::kContinued};
   }
-  if (complete && request.allow_new_revision) return Begin(request, stop);
+  if (complete && request.allow_new_revision) return Begin(request, &batch, stop);
   return absl::FailedPreconditionError(absl::StrCat(
       "batch ", batch.number, " of this input is bound to job revision ",
       batch.job_revision.substr(0, 12), " and handler version ",
       batch.handler_version.empty() ? "any" : batch.handler_version, "; this is job revision ",
       job_->revision.substr(0, 12), " and handler version ", request.handler_version,
-      ". Finish it with the job it was begun with, or start anew with --new"));
+      complete ? ". " : ". Finish it with the job that it was begun with; ",
+      complete ? "--new, or another --request-id, counts this input once more, beside it"
+               : "or have --new begin a batch that counts in its place"));
+}
+
+bool BatchOpener::HasCodeOf(const Batch& batch, const SubmitRequest& request) const {
+  const bool same_version =
+      batch.handler_version.empty() || batch.handler_version == request.handler_version;
+  return batch.job_revision == job_->revision && same_version;
 }
 
 absl::Status BatchOpener::VerifySource(const Batch& batch, const std::stop_token& stop) {

@@ -36,10 +36,12 @@ struct SubmitRequest {
   std::string request_id;
   std::string handler_version;
   std::string tenant;
-  // A finished batch of another job revision does not prevent a new batch. False when the submitter
-  // chose the request id: one request id never makes a second batch.
+  // A finished batch of another job revision or handler version does not prevent a new batch, which
+  // replaces it. False when the submitter chose the request id: one request id never makes a second
+  // batch.
   bool allow_new_revision = false;
-  // Makes a new batch even if the same input was submitted before.
+  // Makes a new batch also where the same input was worked through before. A batch of the same
+  // input that is not complete goes on all the same: it would count the input beside the new one.
   bool always_new = false;
   std::optional<base::TraceContext> trace = std::nullopt;  // none: the batch begins a trace
   std::optional<absl::Duration> sla = std::nullopt;        // none: what the job promises
@@ -74,9 +76,16 @@ class BatchOpener {
   absl::StatusOr<Submission> Open(const SubmitRequest& request, const std::stop_token& stop = {});
 
  private:
-  absl::StatusOr<Submission> Begin(const SubmitRequest& request, const std::stop_token& stop);
+  // `replaced`: the batch in whose place the new one counts; null: none.
+  absl::StatusOr<Submission> Begin(const SubmitRequest& request, const ledger::Batch* replaced,
+                                   const std::stop_token& stop);
   absl::StatusOr<Submission> Continue(const SubmitRequest& request, ledger::Batch batch,
                                       const std::stop_token& stop);
+  // With always_new, where `prior` is not complete.
+  absl::StatusOr<Submission> ContinueOrBegin(const SubmitRequest& request, ledger::Batch prior,
+                                             const std::stop_token& stop);
+  // The job revision and handler version are those that the batch is bound to.
+  bool HasCodeOf(const ledger::Batch& batch, const SubmitRequest& request) const;
   absl::Status VerifySource(const ledger::Batch& batch, const std::stop_token& stop);
   // Compares every item in the ledger with the input.
   absl::Status VerifyItems(const ledger::Batch& batch, const std::stop_token& stop);

@@ -84,6 +84,8 @@ v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, abs
   status.set_counts_problem(std::string(batch_status.counts_problem.message()));
   status.set_retry_of(counted.retry_of);
   status.mutable_retried_in()->Add(counted.retried_in.begin(), counted.retried_in.end());
+  status.mutable_replaces()->Add(counted.replaces.begin(), counted.replaces.end());
+  status.set_replaced_by(counted.replaced_by);
   status.set_held_back_items(static_cast<int64_t>(batch_status.held_back_items));
   return status;
 }

@@ -107,6 +107,59 @@ TEST_P(ReportConformanceTest, IssuesANewRevisionAfterARedrive) {
   EXPECT_TRUE(VerifyReceipt(*Read(), kBatch)->ok());
 }
 
+TEST_P(ReportConformanceTest, ARedriveTakesBackThatABatchIsCompleteUntilItIsCompleteAgain) {
+  Commit({Item(0, "ann", "1", 1), Dead(1, "no")});
+  EXPECT_FALSE(GetProgress().is_complete());
+  Complete(Facts(2));
+  EXPECT_TRUE(GetProgress().is_complete());
+  ASSERT_TRUE(store()->ReopenDeadLettered(kBatch, {0}).ok()) << "which is counted";
+  EXPECT_TRUE(GetProgress().is_complete()) << "nothing has changed";
+  ASSERT_TRUE(store()->ReopenDeadLettered(kBatch, {1}).ok());
+  Restart();
+  EXPECT_TRUE(GetProgress().reopened);
+  Commit({Item(1, "ann", "1", 1)});
+  EXPECT_TRUE(GetProgress().reopened) << "its receipt proves other rows";
+  Complete(Facts(2));
+  Restart();
+  EXPECT_TRUE(GetProgress().is_complete());
+  EXPECT_EQ(GetProgress().receipt_revision, 2);
+}
+
+TEST_P(ReportConformanceTest, ALateResultThatReplacesADeadLetterTakesBackThatABatchIsComplete) {
+  Commit({Item(0, "ann", "1", 1), Dead(1, "no")});
+  Complete(Facts(2));
+  Commit({Item(0, "ann", "1", 1)});  // a duplicate
+  EXPECT_TRUE(GetProgress().is_complete());
+  Commit({Item(1, "ann", "1", 1)});
+  EXPECT_FALSE(GetProgress().is_complete());
+  Complete(Facts(2));
+  EXPECT_TRUE(GetProgress().is_complete());
+}
+
+TEST_P(ReportConformanceTest, ACompleteBatchCountsInPlaceOfThoseThatItReplaces) {
+  Commit({Item(0, "ann", "1", 1)});
+  Complete(Facts(1));
+  BatchShape second = Shop(8);
+  second.replaces = {kBatch};
+  BatchShape third = Shop(9);
+  third.replaces = {8, kBatch};
+  for (const BatchShape& shape : {second, third}) ASSERT_TRUE(store()->RegisterBatch(shape).ok());
+  EXPECT_EQ(GetProgress(9).replaces, (std::vector<uint64_t>{8, kBatch}));
+  EXPECT_EQ(GetProgress().replaced_by, 0u) << "none of them is complete";
+  for (const uint64_t later : {9, 8}) {
+    CountedItem item = Item(0, "ann", "1", 1);
+    item.batch = later;
+    Commit({item});
+    BatchFacts facts = Facts(1);
+    facts.batch = later;
+    Complete(facts);
+    EXPECT_EQ(GetProgress().replaced_by, 9u);
+  }
+  EXPECT_EQ(GetProgress(9).replaced_by, 0u);
+  ASSERT_TRUE(store()->ForgetBatch(9, 1000).value());
+  EXPECT_EQ(GetProgress().replaced_by, 8u);
+}
+
 TEST_P(ReportConformanceTest, RefusesAReceiptForAnUnknownBatch) {
   BatchFacts facts = Facts(0);
   facts.batch = 99;
