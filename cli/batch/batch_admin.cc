@@ -20,6 +20,7 @@
 #include "muster/base/status.h"
 #include "muster/input/byte_source.h"
 #include "muster/item/cancelled_receipt.h"
+#include "muster/item/complete_batch.h"
 #include "muster/report/audit.h"
 #include "muster/report/report_proto.h"
 #include "muster/v1/batch_service.grpc.pb.h"
@@ -132,6 +133,7 @@ absl::StatusOr<BatchView> ViewBatch(const ledger::Batch& batch, report::ReportRe
   } else if (!absl::IsNotFound(progress.status())) {
     return progress.status();
   }
+  view.problem = std::string(item::CheckCounted(batch, view.progress).message());
   view.promise = item::StateOfPromise(batch, static_cast<int64_t>(batch.transactions),
                                       view.progress.transactions, now);
   return view;

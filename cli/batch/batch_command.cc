@@ -59,6 +59,8 @@ void PrintRejections(const std::vector<report::RejectionRow>& rows, int64_t reje
 absl::Status Get(const BatchOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenBatchAdmin(options.common, environment));
   MUSTER_ASSIGN_OR_RETURN(const BatchView view, admin->Get(options.batch));
+  // What is over waits for nothing: the problem of such a batch is that its counts are wrong.
+  if (!view.problem.empty() && ledger::IsOver(view.batch.state)) environment.exit_code = kDamaged;
   const ordered_json json = JsonOf(view);
   if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   for (const auto& [name, value] : json.items()) {

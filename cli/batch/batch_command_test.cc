@@ -153,7 +153,8 @@ TEST_F(BatchCommandTest, AsksTheControllerThatIsNamed) {
   const Done lost = RunOnServer({"report", "7"});
   EXPECT_EQ(lost.code, kUnreachable);
   EXPECT_THAT(lost.err, HasSubstr("has heard of no controller"));
-  EXPECT_EQ(RunOnServer({"report", "7", "--controller", controller_address()}).code, kOk);
+  EXPECT_THAT(RunOnServer({"report", "7", "--controller", controller_address()}).out,
+              HasSubstr("ann"));
 }
 
 TEST_F(BatchCommandTest, AsksAControllerThatStays) {
@@ -162,7 +163,34 @@ TEST_F(BatchCommandTest, AsksAControllerThatStays) {
   leaving.mutable_info()->set_address("localhost:1");
   v1::Instance silent;
   mesh_.controllers = {leaving, silent, mesh_.controllers[0]};
-  EXPECT_EQ(RunOnServer({"report", "7"}).code, kOk);
+  EXPECT_THAT(RunOnServer({"report", "7"}).out, HasSubstr("ann"));
+}
+
+TEST_F(BatchCommandTest, SaysOfARowThatNoReceiptProvesIt) {
+  const Done open = RunBoth({"report", "7", "--group", "by_customer", "-o", "csv"});
+  EXPECT_EQ(open.out, "customer,revenue\nann,1.25\n");
+  EXPECT_EQ(
+      open.err,
+      "muster: batch 7 is not complete: 2 transactions of it are accounted for so far; `muster "
+      "batch get 7` says more\n");
+  EXPECT_EQ(open.code, kError);
+  report::BatchFacts facts;
+  facts.batch = kBatch;
+  facts.job = "shop";
+  facts.job_revision = "r1";
+  facts.items = 1;
+  facts.transactions = 2;
+  ASSERT_TRUE(report_->Complete(facts).ok());
+  const Done proved = RunBoth({"report", "7", "--group", "by_customer", "-o", "csv"});
+  EXPECT_EQ(proved.err, "");
+  EXPECT_EQ(proved.code, kOk);
+}
+
+TEST_F(BatchCommandTest, FailsForACompleteBatchThatTheReportDoesNotProve) {
+  batches_.batches[12].set_problem("it is complete in the ledger, and the report has less");
+  const Done done = RunOnServer({"batch", "get", "12"});
+  EXPECT_EQ(done.code, kDamaged);
+  EXPECT_THAT(done.out, HasSubstr("problem: it is complete in the ledger"));
 }
 
 TEST_F(BatchCommandTest, ListsBatchesOfAServer) {

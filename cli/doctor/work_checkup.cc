@@ -33,6 +33,10 @@ namespace {
 constexpr char kScaling[] = "scaling";
 // Of a cause: a finding is one line.
 constexpr size_t kMaxCauseBytes = 200;
+// Of a batch that the report does not prove, with what to do about it.
+constexpr size_t kMaxProblemBytes = 400;
+// The most that a service answers.
+constexpr int kMaxListedBatches = 1000;
 
 // What one agent says of itself. That it does not answer, its own finding says.
 absl::StatusOr<v1::GetAgentResponse> AskAgent(const MeshClient& mesh,
@@ -340,6 +344,22 @@ void CheckBatch(const v1::BatchStatus& batch, const Workforce& workforce, Findin
                        health == Health::kOk ? "" : "it goes on by itself once that is mended"});
 }
 
+// The newest batches that are complete, as many as an answer has: whether the report proves them.
+void CheckCompleteBatches(const MeshClient& mesh, Findings* findings) {
+  v1::ListBatchesRequest request;
+  request.add_states(v1::BATCH_STATE_COMPLETE);
+  request.set_calls(true);
+  request.set_page_size(kMaxListedBatches);
+  const auto listed = mesh.Call(&v1::BatchService::Stub::ListBatches, request);
+  if (!listed.ok()) return;  // that batches cannot be listed is a finding already
+  for (const v1::BatchStatus& batch : listed->batches()) {
+    if (batch.problem().empty()) continue;
+    findings->push_back({Health::kWrong, absl::StrCat("batch ", batch.batch()),
+                         base::Printable(batch.problem(), kMaxProblemBytes),
+                         "until then, its report is not exact"});
+  }
+}
+
 void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* findings) {
   v1::ListBatchesRequest request;
   request.add_states(v1::BATCH_STATE_OPEN);
@@ -352,6 +372,7 @@ void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* 
   const absl::Status listed =
       mesh.CallForPages(&v1::BatchService::Stub::ListBatches, request, check);
   if (!listed.ok()) return findings->push_back(NotSeen("batches", listed));
+  CheckCompleteBatches(mesh, findings);
   if (findings->size() == before) {
     findings->push_back({Health::kOk, "batches", "none waits with a problem"});
   }

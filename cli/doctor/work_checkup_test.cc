@@ -151,10 +151,21 @@ TEST_F(DoctorTest, NamesBatchesThatWait) {
   batches_.batches[8] = batch;
   batches_.batches[8].set_batch(8);
   batches_.batches[8].set_state(v1::BATCH_STATE_COMPLETE);
+  batches_.batches[8].clear_problem();
   const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: batch 7: waits: no controller answers; it goes on"),
                               Not(HasSubstr("batch 8"))));
+}
+
+TEST_F(DoctorTest, FindsItWrongThatTheReportDoesNotProveACompleteBatch) {
+  PutBatch(7, "shop", "6");
+  batches_.batches[7].set_state(v1::BATCH_STATE_COMPLETE);
+  batches_.batches[7].set_problem("it is complete in the ledger, and the report has less");
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, HasSubstr("wrong: batch 7: it is complete in the ledger, and the report "
+                                  "has less; until then, its report is not exact"));
 }
 
 // Workers work the queue off: there is nothing to mend.

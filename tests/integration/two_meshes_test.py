@@ -85,6 +85,19 @@ class TwoMeshesTest(MeshTest):
         self.counting.restart()
         self.assert_both_count()
 
+    def test_a_report_that_takes_the_place_of_the_one_is_said_to_lack_what_that_has(self):
+        batch = self.submit("billing", retail_input(ROWS))["batch"]
+        said = "".join(self.refused.log.lines)
+        self.counting.kill()
+        self.refused.argv += ["--replace-report", said.partition("--replace-report ")[2].split()[0].strip('"')]
+        self.refused.restart()
+        end = time.monotonic() + READY_SECONDS
+        while f"wrong: batch {batch}: the report does not know the batch" not in (found := self.ask("doctor")).stdout:
+            self.assertLess(time.monotonic(), end, found.stdout)  # a heartbeat tells the initiator who counts
+        self.assertNotEqual(found.returncode, 0)
+        for command in (("batch", "get"), ("report",)):
+            self.assertNotEqual(self.ask(*command, batch).returncode, 0)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -197,6 +197,8 @@ class BatchScheduler {
   absl::Duration CheckIntervalLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What is known of the batch's status without the report. True: the report need not be asked.
   bool StatusHere(BatchStatus* batch_status) ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes the problem of a complete batch that the report does not prove.
+  void CheckCounted(BatchStatus* batch_status);
   double SplitShare(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   // OK: the content is whole, or a client sends it, or may still resume it.
   absl::Status CheckSender(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
+#include "muster/item/complete_batch.h"
 #include "services/initiator/batch/scheduler.h"
 
 namespace muster::initiator::batch {
@@ -61,6 +62,14 @@ bool BatchScheduler::StatusHere(BatchStatus* batch_status) {
   return batch.disowned || (!over && batch.enqueued_items == 0);
 }
 
+void BatchScheduler::CheckCounted(BatchStatus* batch_status) {
+  const absl::Status wrong = item::CheckCounted(batch_status->batch, batch_status->counted);
+  if (wrong.ok()) return;
+  // A redrive, or a removal, may have begun since the batch was read.
+  const absl::StatusOr<ledger::Batch> batch = tools_.stores.ledger->Get(batch_status->batch.number);
+  if (batch.ok() && batch->state == ledger::BatchState::kComplete) batch_status->problem = wrong;
+}
+
 absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
   BatchStatus batch_status;
   MUSTER_ASSIGN_OR_RETURN(batch_status.batch, tools_.stores.ledger->Get(number));
@@ -72,6 +81,7 @@ absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
   absl::StatusOr<report::Progress> counted = tools_.report_client->GetProgress(number);
   if (counted.ok()) {
     batch_status.counted = *std::move(counted);
+    CheckCounted(&batch_status);
   } else if (absl::IsNotFound(counted.status()) &&
              batch_status.batch.state == ledger::BatchState::kComplete) {
     return absl::UnavailableError(
@@ -104,6 +114,7 @@ absl::StatusOr<std::vector<BatchStatus>> BatchScheduler::StatusesOf(
     const auto of_batch = counted->find(batch_status.batch.number);
     if (of_batch != counted->end()) {
       batch_status.counted = std::move(of_batch->second);
+      CheckCounted(&batch_status);
     } else if (batch_status.batch.state == ledger::BatchState::kComplete) {
       // One such batch must not hide the others.
       batch_status.problem = absl::UnavailableError("the report does not know the batch");
