@@ -79,7 +79,9 @@ class DiskTest(MusterTest):
                         ["queue", "stats", "retail-in-0", "-o", "json"], ["batch", "list"],
                         ["batch", "get", 1], ["cost"], ["queue", "check"]):
             done = self.look(*command)
-            self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
+            # Of a batch that was killed no receipt proves the report.
+            allowed = (0, 1) if command[0] == "report" else (0,)
+            self.assertIn(done.returncode, allowed, f"{command}: {done.stderr}")
             # Ages grow between two looks, and with them the columns of a table.
             timeless = re.sub(r'"oldest_age_seconds":[^}]*|\b(\d+h)?(\d+m)?\d+(\.\d+)?m?s\b', "",
                               done.stdout)
