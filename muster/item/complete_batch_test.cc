@@ -25,7 +25,9 @@ report::Progress Counted(int64_t items, int64_t receipt_revision) {
   return counted;
 }
 
-TEST(CompleteBatchTest, TheReportProvesIt) { EXPECT_TRUE(CheckCounted(Complete(), Counted(5, 1)).ok()); }
+TEST(CompleteBatchTest, TheReportProvesIt) {
+  EXPECT_TRUE(CheckCounted(Complete(), Counted(5, 1)).ok());
+}
 
 TEST(CompleteBatchTest, IsTroubleWhereTheReportHasAPartOfItOrNoReceipt) {
   const absl::Status part = CheckCounted(Complete(), Counted(3, 0));
