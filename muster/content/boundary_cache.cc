@@ -18,15 +18,20 @@ absl::StatusOr<ledger::ItemBoundary> BoundaryCache::Find(const ItemReference& it
   if (!has_it(page)) {
     MUSTER_ASSIGN_OR_RETURN(page, Load(key));
   }
-  if (place >= page->size()) {
-    return absl::NotFoundError(
-        absl::StrCat("the ledger has no item ", item.index, " of batch ", item.batch));
-  }
+  if (place >= page->size()) return Missing(item);
   if (!has_it(page)) {
-    return absl::DataLossError(absl::StrCat("the ledger has other content for item ", item.index,
-                                            " of batch ", item.batch));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "item ", item.batch, "/", item.index, " was made of another slice than its ledger has"));
   }
   return (*page)[place];
+}
+
+absl::Status BoundaryCache::Missing(const ItemReference& item) {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(item.batch));
+  const std::string why =
+      absl::StrCat("the ledger has no item ", item.index, " of batch ", item.batch);
+  if (batch.state == ledger::BatchState::kOpen) return absl::NotFoundError(why);
+  return item.index < batch.items ? absl::NotFoundError(why) : absl::InvalidArgumentError(why);
 }
 
 BoundaryCache::Page BoundaryCache::Cached(const Key& key) {

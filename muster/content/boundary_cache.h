@@ -27,14 +27,17 @@ class BoundaryCache {
   // `ledger` is not owned.
   explicit BoundaryCache(ledger::BatchRecords* ledger) : ledger_(ledger) {}
 
-  // The boundary of the item. NotFound: the ledger has no such batch, or no item of this index.
-  // DataLoss: the ledger has other content under the item's number. Otherwise the ledger's errors.
+  // The boundary of the item. NotFound: the ledger has no such batch, or no item of this index
+  // yet. InvalidArgument: it has other content under the item's number, or will never have the
+  // item. Otherwise the ledger's errors.
   absl::StatusOr<ledger::ItemBoundary> Find(const ItemReference& item) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Page = std::shared_ptr<const std::vector<ledger::ItemBoundary>>;
   using Key = std::pair<uint64_t, uint64_t>;  // batch, number of the page
 
+  // Of an item that is not in the ledger.
+  absl::Status Missing(const ItemReference& item);
   Page Cached(const Key& key) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<Page> Load(const Key& key) ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -31,8 +31,9 @@ class ItemContent {
   //
   // DataLoss: the source was changed, cut, damaged or removed; the batch stops, and its status says
   // so. NotFound: no ledger that answers has the batch, or the batch has ended and its content is
-  // deleted. Unavailable and the like: the content cannot be read now. After any error `*slice` is
-  // unspecified. None of the errors is the item's fault.
+  // deleted. Unavailable and the like: the content cannot be read now. None of these is the
+  // message's fault. InvalidArgument: it is, for the ledger has other content under the item's
+  // number, or no such item and will have none. After any error `*slice` is unspecified.
   virtual absl::Status Read(const ItemReference& item, std::string* slice) = 0;
 
   // The caller reads these items next, in this order: an implementation may fetch them together.

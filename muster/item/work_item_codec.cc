@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,13 @@ WorkItem HeaderOf(v1::WorkItem* item) {
   }
   if (item->has_ordered()) decoded.ordered = OrderedOf(*item);
   return decoded;
+}
+
+// No item may name what belongs to another item, or to a result.
+bool IsItsBlob(absl::string_view name, const v1::WorkItem& item) {
+  const std::optional<BlobOwner> owner = OwnerOfBlob(name);
+  return blob::ValidateBlobName(name).ok() && owner.has_value() && !owner->is_result &&
+         owner->batch == item.batch() && owner->item == item.index();
 }
 
 absl::StatusOr<std::string> SliceIn(const v1::WorkItem& item, absl::string_view payload) {
@@ -291,6 +299,9 @@ absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore*
   const bool in_order = item.has_ordered();
   if (in_order ? item.ordered().has_blob() : item.has_blob()) {
     const std::string& blob = in_order ? item.ordered().blob() : item.blob();
+    if (!IsItsBlob(blob, item)) {
+      return Damaged(item, absl::StrCat("'", blob, "' is not the name of its blob"));
+    }
     absl::StatusOr<std::string> payload = blobs->Get(blob);
     if (absl::IsNotFound(payload.status())) {
       return Damaged(item, absl::StrCat("its blob ", blob, " is gone"));

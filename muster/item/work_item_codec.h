@@ -159,9 +159,9 @@ class WorkItemEncoder {
 };
 
 // DataLoss when the body cannot be parsed, its positions are not those of any record, its blob is
-// gone, or its content is not what its hash says. Unimplemented: it is sound, as far as its header
-// goes, and a newer muster carries its slice in a way that this one does not know. Unavailable and
-// the like from the blob store. An item by_reference comes without its slice.
+// gone or not its own, or its content is not what its hash says. Unimplemented: it is sound, as far
+// as its header goes, and a newer muster carries its slice in a way that this one does not know.
+// Unavailable and the like from the blob store. An item by_reference comes without its slice.
 absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore* blobs);
 
 // The key of an item of a job with order_by; nullopt: the message is none, or has no key.

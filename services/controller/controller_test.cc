@@ -355,10 +355,12 @@ TEST_F(ControllerTest, LeavesResultsToANewerControllerThatItCannotReadItself) {
   EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
 }
 
+constexpr char kBlob[] = "batch-7-item-0-result-1-large";
+
 // Moves the result's rows into a blob, as a processor does with a large one.
 v1::ItemResult ClaimChecked(v1::ItemResult result, blob::BlobStore& blobs) {
-  EXPECT_TRUE(blobs.Put("large", result.aggregated().SerializeAsString()).ok());
-  result.mutable_claimed_aggregated()->set_blob("large");
+  EXPECT_TRUE(blobs.Put(kBlob, result.aggregated().SerializeAsString()).ok());
+  result.mutable_claimed_aggregated()->set_blob(kBlob);
   return result;
 }
 
@@ -369,18 +371,18 @@ TEST_F(ControllerTest, CountsAClaimCheckedResultAndRemovesItsBlob) {
   host_->AwaitCompletions(1);
   Stop();
   EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
-  EXPECT_TRUE(absl::IsNotFound(blobs_->Get("large").status()));
+  EXPECT_TRUE(absl::IsNotFound(blobs_->Get(kBlob).status()));
 }
 
 TEST_F(ControllerTest, PutsAsideAResultWhoseBlobIsGone) {
   OpenBatch(1);
   const v1::ItemResult claimed = ClaimChecked(Result(0), *blobs_);
-  ASSERT_TRUE(blobs_->Delete("large").ok());
+  ASSERT_TRUE(blobs_->Delete(kBlob).ok());
   PutQuietly({claimed, Result(0)});
   Start();
   host_->AwaitCompletions(1);
   Stop();
-  EXPECT_THAT(PoisonCauses(), ElementsAre(HasSubstr("blob large is gone")));
+  EXPECT_THAT(PoisonCauses(), ElementsAre(HasSubstr(absl::StrCat("blob ", kBlob, " is gone"))));
 }
 
 TEST_F(ControllerTest, CompletesABatchThatIsSealedAfterItsLastResult) {

@@ -10,6 +10,7 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/job/job_file.h"
 #include "muster/queue/limits.h"
 #include "muster/report/report_proto.h"
@@ -20,6 +21,9 @@ namespace {
 
 // Between two log lines about results that this controller cannot read.
 constexpr absl::Duration kTellPause = absl::Minutes(1);
+
+// Of the cause of a poison message: enough to tell what is wrong, and where.
+constexpr size_t kMaxWhyBytes = 512;
 
 // Of an outcome, which is a part of one message; those who wait for a larger one read the report.
 constexpr size_t kMaxOutcomeBytes = size_t{1} << 20;
@@ -106,8 +110,15 @@ absl::StatusOr<int> ResultCounter::Receive() {
 }
 
 absl::Status ResultCounter::Take(queue::Message message) {
-  MUSTER_ASSIGN_OR_RETURN(DecodedResults results,
-                          Retrying([&] { return DecodeResults(message.body, deps_.blobs); }));
+  absl::StatusOr<DecodedResults> decoded =
+      Retrying([&] { return DecodeResults(message.body, deps_.blobs); });
+  const absl::Status& read = decoded.status();
+  if (base::IsTransient(read) || absl::IsCancelled(read)) return read;
+  if (!read.ok()) {
+    LeaveUntilLapse("results wait until their blob can be read", read);
+    return absl::OkStatus();
+  }
+  DecodedResults& results = *decoded;
   bool for_newer = false;
   for (absl::StatusOr<DecodedResult>& result : results) {
     for_newer = for_newer || absl::IsUnimplemented(result.status());
@@ -122,7 +133,8 @@ absl::Status ResultCounter::Take(queue::Message message) {
     if (!fits.ok()) result = fits;
   }
   if (for_newer) {
-    LeaveToNewer(FirstError(results));
+    // The poison queue would lose its results.
+    LeaveUntilLapse("results wait for a newer controller", FirstError(results));
   } else {
     Keep(std::move(results), std::move(message));
   }
@@ -149,13 +161,12 @@ void ResultCounter::Keep(DecodedResults results, queue::Message message) {
     blobs_.push_back(std::move(blobs));
     return;
   }
+  // It quotes the message.
+  std::string why = base::Printable(hopeless.message(), kMaxWhyBytes);
   base::Log(base::kError, "a result cannot be counted",
-            {{"queue", partition_.ToString()},
-             {"message", message.message_id},
-             {"why", hopeless.message()}});
-  hopeless_.push_back(
-      {std::move(message.receipt),
-       {std::string(hopeless.message()), message.attempts, options_.instance, deps_.clock->Now()}});
+            {{"queue", partition_.ToString()}, {"message", message.message_id}, {"why", why}});
+  hopeless_.push_back({std::move(message.receipt),
+                       {std::move(why), message.attempts, options_.instance, deps_.clock->Now()}});
 }
 
 void ResultCounter::ComeAgain(uint64_t batch, queue::Receipt receipt) {
@@ -178,15 +189,12 @@ void ResultCounter::PutBack() {
   put_back_.clear();
 }
 
-// The message waits for a newer controller, since the poison queue would lose its results. It comes
-// again when its lease lapses.
-void ResultCounter::LeaveToNewer(const absl::Status& why) {
+void ResultCounter::LeaveUntilLapse(absl::string_view what, const absl::Status& why) {
   const absl::Duration now = deps_.clock->Monotonic();
   left_until_ = now + 2 * options_.visibility;
   if (now >= tells_again_) {
     tells_again_ = now + kTellPause;
-    base::Log(base::kError, "results wait for a newer controller",
-              {{"queue", partition_.ToString()}, {"why", why.message()}});
+    base::Log(base::kError, what, {{"queue", partition_.ToString()}, {"why", why.message()}});
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/retry.h"
@@ -122,8 +123,8 @@ class ResultCounter {
     return in_hand() >= static_cast<size_t>(options_.max_commit_results) ||
            output_bytes_ >= kMaxHeldOutputBytes;
   }
-  // When to look again for results that were put back because the ledger of their batch is away or
-  // because only a newer controller can read them; infinite: there are none.
+  // When to look again for results that were put back because the ledger of their batch is away,
+  // or left because this controller cannot read them; infinite: there are none.
   absl::Duration ComesAgainIn();
   // Whether the results in the hand complete a batch, so that waiting for more results gains
   // nothing.
@@ -134,7 +135,8 @@ class ResultCounter {
   void Keep(DecodedResults results, queue::Message message);
   void ComeAgain(uint64_t batch, queue::Receipt receipt);
   void PutBack();
-  void LeaveToNewer(const absl::Status& why);
+  // The message comes again when its lease lapses. Logs `what` from time to time.
+  void LeaveUntilLapse(absl::string_view what, const absl::Status& why);
   // As LedgerCache::Check, but does not ask a ledger that was away a moment ago.
   absl::Status Check(const report::CountedItem& item);
   absl::Status Commit();
@@ -180,9 +182,8 @@ class ResultCounter {
 
   AwayLedgers away_;
   std::vector<queue::UpdateRequest> put_back_;  // by this Receive
-  absl::Duration left_until_;  // until then, results for a newer controller may come again
-  absl::Duration
-      tells_again_;  // when to log again about results that only a newer controller can read
+  absl::Duration left_until_;                   // until then, results that were left may come again
+  absl::Duration tells_again_;                  // when to log again about results that were left
 };
 
 }  // namespace muster::controller

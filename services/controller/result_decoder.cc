@@ -35,11 +35,22 @@ absl::Status DecodeRow(const v1::ItemResult& result, v1::PartialRow* encoded,
   return absl::OkStatus();
 }
 
+// Whether a processor has given the blob of this result that name. The controller deletes the blob
+// of a result that it has counted: no result may name what belongs to another.
+bool IsItsBlob(absl::string_view name, const v1::ItemResult& result) {
+  const std::optional<item::BlobOwner> owner = item::OwnerOfBlob(name);
+  return blob::ValidateBlobName(name).ok() && owner.has_value() && owner->is_result &&
+         owner->batch == result.batch() && owner->item == result.index();
+}
+
 // Replaces the reference to a claim-checked blob with the blob's content.
 absl::Status FetchAggregated(v1::ItemResult* result, blob::BlobStore* blobs) {
   const bool with_outputs = result->has_claimed_with_outputs();
   const std::string name =
       with_outputs ? result->claimed_with_outputs().blob() : result->claimed_aggregated().blob();
+  if (!IsItsBlob(name, *result)) {
+    return Damaged(*result, absl::StrCat("'", name, "' is not the name of its blob"));
+  }
   const absl::StatusOr<std::string> bytes = blobs->Get(name);
   if (absl::IsNotFound(bytes.status())) {
     return Damaged(*result, absl::StrCat("its blob ", name, " is gone"));
@@ -119,11 +130,17 @@ absl::Status WithoutOutcome(const v1::ItemResult& result) {
                    ": a newer muster has put it in a form that this one cannot read"));
 }
 
+// A time that no clock shows would spoil the metric of the latency for good.
+absl::Time PutTime(const google::protobuf::Timestamp& put) {
+  const absl::Time time = base::FromProto(put);
+  return time >= absl::UnixEpoch() ? time : absl::InfinitePast();
+}
+
 absl::StatusOr<DecodedResult> DecodeOne(v1::ItemResult* result, blob::BlobStore* blobs) {
   if (result->outcome_case() == v1::ItemResult::OUTCOME_NOT_SET) return WithoutOutcome(*result);
   DecodedResult decoded;
   MUSTER_ASSIGN_OR_RETURN(decoded.item, DecodeHead(result));
-  if (result->has_put()) decoded.put = base::FromProto(result->put());
+  if (result->has_put()) decoded.put = PutTime(result->put());
   decoded.trace = base::TraceContext::FromBytes(result->trace_context());
   if (result->has_dead_lettered()) {
     decoded.item.outcome = report::ItemOutcome::kDeadLettered;

@@ -29,8 +29,8 @@ struct DecodedResult {
 // All results of a message belong to one batch. A result that cannot be counted has an error of its
 // own and does not affect the others. DataLoss: the bytes are no result, or no controller could
 // count it: an unreadable number, a malformed hash, more rejections than transactions, a blob that
-// is gone. Unimplemented: a newer muster reports the item's outcome in a form that this one does
-// not know.
+// is gone, or that is not the result's own. Unimplemented: a newer muster reports the item's
+// outcome in a form that this one does not know.
 using DecodedResults = std::vector<absl::StatusOr<DecodedResult>>;
 
 // At least one. Errors are the blob store's.

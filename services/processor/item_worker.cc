@@ -241,6 +241,7 @@ std::optional<Settlement> ItemWorker::ReadContent(const queue::Message& message,
   }
   // What its initiator stopped, it puts again once the content is back.
   if (IsCancelled(batch) || IsSuspended(batch)) return Unrun();
+  if (absl::IsInvalidArgument(read)) return GiveUpUnlessOver(message, read);
   if (absl::IsNotFound(read) && setup_->is_over) {
     const absl::StatusOr<bool> over = setup_->is_over(batch);
     if (over.ok() && *over) return Unrun();

@@ -70,7 +70,8 @@ absl::Status BatchEngine::CheckItemContent() {
   if (!item.has_value()) return absl::OkStatus();
   std::string slice;
   const absl::Status read = tools_.item_content->Read(*item, &slice);
-  if (read.ok()) {
+  // InvalidArgument: it was no item of this batch.
+  if (read.ok() || absl::IsInvalidArgument(read)) {
     tools_.damaged->Clear(number_);
     return absl::OkStatus();
   }

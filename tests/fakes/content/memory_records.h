@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,12 +38,15 @@ class MemoryRecords final : public ledger::BatchRecords {
   }
 
   void Drop(uint64_t batch) { items_.erase(batch); }
+  void Seal(uint64_t batch) { sealed_.insert(batch); }
   int asked() const { return asked_; }
 
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
     if (!items_.contains(batch)) return absl::NotFoundError("no such batch");
     ledger::Batch found;
     found.number = batch;
+    found.items = items_[batch].size();
+    if (sealed_.contains(batch)) found.state = ledger::BatchState::kSealed;
     return found;
   }
 
@@ -62,6 +66,7 @@ class MemoryRecords final : public ledger::BatchRecords {
 
  private:
   std::map<uint64_t, std::vector<ledger::ItemBoundary>> items_;
+  std::set<uint64_t> sealed_;
   int asked_ = 0;
 };
 

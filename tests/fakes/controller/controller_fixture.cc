@@ -1,5 +1,7 @@
 #include "tests/fakes/controller/controller_fixture.h"
 
+#include "muster/queue/limits.h"
+
 namespace muster::controller {
 namespace {
 
@@ -85,10 +87,14 @@ v1::ItemResult ControllerTest::DeadLetter(uint32_t index, const std::string& cau
   return result;
 }
 
-void ControllerTest::PutBody(const std::string& body) {
-  queue::NewMessage message;
-  message.body = body;
-  EXPECT_TRUE(queues_->Put(output_, {message}).ok());
+void ControllerTest::PutBodies(absl::Span<const std::string> bodies) {
+  for (size_t first = 0; first < bodies.size(); first += queue::kMaxPutMessages) {
+    std::vector<queue::NewMessage> messages;
+    for (const std::string& body : bodies.subspan(first, queue::kMaxPutMessages)) {
+      messages.emplace_back().body = body;
+    }
+    EXPECT_TRUE(queues_->Put(output_, messages).ok());
+  }
 }
 
 void ControllerTest::PutQuietly(const std::vector<v1::ItemResult>& results) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/status.h"
@@ -236,7 +237,8 @@ class ControllerTest : public ::testing::Test {
   static v1::ItemResult DeadLetter(uint32_t index, const std::string& cause);
   // Puts the results into the output queue, without a trigger.
   void PutQuietly(const std::vector<v1::ItemResult>& results);
-  void PutBody(const std::string& body);
+  void PutBody(const std::string& body) { PutBodies({body}); }
+  void PutBodies(absl::Span<const std::string> bodies);
   void Trigger();
   void Put(const std::vector<v1::ItemResult>& results) {
     PutQuietly(results);

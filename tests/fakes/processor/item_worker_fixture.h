@@ -45,6 +45,7 @@ class SomeBlobs final : public blob::BlobStore {
   }
   absl::StatusOr<std::string> Get(absl::string_view name) override {
     if (!on_) return absl::UnavailableError("down");
+    if (absl::Status valid = blob::ValidateBlobName(name); !valid.ok()) return valid;
     const auto blob = blobs_.find(std::string(name));
     if (blob == blobs_.end()) return absl::NotFoundError("no such blob");
     return blob->second;
