@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "muster/base/report_limits.h"
 #include "muster/yaml/problems.h"
 
 namespace muster::job {
@@ -14,9 +15,9 @@ inline constexpr size_t kMaxJobFileBytes = size_t{1} << 20;
 // Job, group, key and measure names become names of queues, tables and columns.
 inline constexpr size_t kMaxNameBytes = yaml::kMaxNameBytes;
 inline constexpr size_t kMaxColumns = 1000;
-inline constexpr size_t kMaxGroups = 100;
+inline constexpr size_t kMaxGroups = base::kMaxGroups;
 inline constexpr size_t kMaxKeys = 16;
-inline constexpr size_t kMaxMeasures = 64;
+inline constexpr size_t kMaxMeasures = base::kMaxGroupColumns - 1;  // a group has a key
 inline constexpr size_t kMaxArguments = 256;
 inline constexpr size_t kMaxVariables = 256;
 

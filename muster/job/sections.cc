@@ -304,6 +304,11 @@ void ReadMeasures(const YamlValue& map, GroupSchema* group) {
     }
     group->measures.push_back(measure);
   }
+  const size_t columns = group->keys.size() + group->measures.size();
+  if (columns <= base::kMaxGroupColumns) return;
+  map.Problem(absl::StrCat("a group has at most ", base::kMaxGroupColumns,
+                           " keys and measures together, not ", columns,
+                           ": make two groups of it"));
 }
 
 }  // namespace

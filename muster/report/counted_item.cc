@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "muster/base/check.h"
 #include "muster/base/decimal.h"
+#include "muster/base/report_limits.h"
 #include "muster/base/status.h"
 
 namespace muster::report {
@@ -43,9 +44,9 @@ absl::Status ValidateScale(const MeasureShape& measure) {
 absl::Status ValidateGroup(const GroupShape& group) {
   if (group.keys.empty()) return absl::InvalidArgumentError("a group needs a key");
   if (group.measures.empty()) return absl::InvalidArgumentError("a group needs a measure");
-  if (group.keys.size() + group.measures.size() > kMaxColumns) {
+  if (group.keys.size() + group.measures.size() > base::kMaxGroupColumns) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a group has at most ", kMaxColumns, " keys and measures"));
+        absl::StrCat("a group has at most ", base::kMaxGroupColumns, " keys and measures"));
   }
   Names columns;
   for (const std::string& key : group.keys) {
@@ -68,8 +69,9 @@ absl::Status ValidateBatchShape(const BatchShape& shape) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch ", shape.batch, " names no job or no job revision"));
   }
-  if (shape.groups.size() > kMaxGroups) {
-    return absl::InvalidArgumentError(absl::StrCat("a job has at most ", kMaxGroups, " groups"));
+  if (shape.groups.size() > base::kMaxGroups) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a job has at most ", base::kMaxGroups, " groups"));
   }
   Names names;
   for (const GroupShape& group : shape.groups) {
@@ -137,11 +139,17 @@ absl::Status CheckOutputs(const CountedItem& item, absl::Span<const base::Output
                                           : "its worker knows nothing of its job's outputs");
   }
   if (outputs.empty()) return absl::OkStatus();
+  std::vector<std::string> fitted;
   for (const base::OutputRecord& record : *item.outputs) {
-    if (record.fields.size() == outputs.size()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("an output record has ", record.fields.size(),
-                                                   " fields, its job ", outputs.size(),
-                                                   " columns"));
+    if (record.fields.size() != outputs.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("an output record has ", record.fields.size(),
+                                                     " fields, its job ", outputs.size(),
+                                                     " columns"));
+    }
+    // Those who read the records take them for what the columns say.
+    fitted = record.fields;
+    MUSTER_RETURN_IF_ERROR(
+        base::Annotate(base::FitOutputFields(outputs, &fitted), "an output record"));
   }
   return absl::OkStatus();
 }

@@ -46,10 +46,8 @@ struct BatchShape {
   std::vector<uint64_t> replaces = {};           // earlier batches in whose place it counts
 };
 
-// Keys and measures become columns of one table: common databases must be able to hold them.
+// Names become names of columns and tables; see base/report_limits.h for how many there may be.
 inline constexpr size_t kMaxNameBytes = 64;
-inline constexpr size_t kMaxColumns = 64;  // of a group; far below what any SQL store takes
-inline constexpr size_t kMaxGroups = 64;   // of a job
 
 // InvalidArgument naming the group and what is wrong with it: a name that is empty, too long, or
 // used twice (letter case aside), no key, no measure, a scale out of 0..18; of outputs, too.
