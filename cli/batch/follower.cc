@@ -9,6 +9,12 @@
 #include "muster/v1/batch_service.grpc.pb.h"
 
 namespace muster::cli {
+namespace {
+
+// What a wait may last longer than it was told to, for a look at why it was in vain.
+constexpr absl::Duration kLastLook = absl::Milliseconds(500);
+
+}  // namespace
 
 Follower::~Follower() {
   stop_.request_stop();
@@ -78,7 +84,7 @@ absl::Status Follower::NotComplete() {
   const std::string not_complete = absl::StrCat("batch ", batch_.load(), " is not complete yet");
   v1::GetBatchRequest request;
   request.set_batch(batch_);
-  const auto response = mesh_->Call(&v1::BatchService::Stub::GetBatch, request);
+  const auto response = mesh_->CallAtMost(&v1::BatchService::Stub::GetBatch, request, kLastLook);
   if (!response.ok()) {
     return absl::DeadlineExceededError(
         absl::StrCat(not_complete, "; ", response.status().message()));

@@ -288,6 +288,15 @@ TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
   }
 }
 
+// It had the time of any call: against a frozen server the command ended half a minute late.
+TEST_F(WatchCommandTest, EndsSoonAfterItsTimeIsUpAlsoIfTheServerIsFrozen) {
+  batches_.batches[7] = Waiting("no queue answers");
+  batches_.holds_answers = true;
+  EXPECT_THAT(WaitInVain(), HasSubstr("batch 7 is not complete yet; "));
+  EXPECT_GT(batches_.milliseconds_left, 0);
+  EXPECT_LE(batches_.milliseconds_left, 1000);
+}
+
 TEST_F(WatchCommandTest, SaysWhyTheBatchWaitsThatItWaitsForNoLonger) {
   constexpr char kNotYet[] =
       "muster: batch 7 is not complete yet, 250 of its transactions are counted; it waits: ";

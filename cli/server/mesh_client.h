@@ -1,6 +1,7 @@
 // MeshClient: connects commands to the services of a mesh.
 #pragma once
 
+#include <algorithm>
 #include <future>
 #include <map>
 #include <memory>
@@ -101,6 +102,17 @@ class MeshClient {
                                    const std::type_identity_t<Request>& request,
                                    absl::Duration timeout) const {
     return Call(method, request, initiator_, timeout);
+  }
+  // The same, within `limit` whatever the options set: for a caller whose own time is up.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> CallAtMost(Method<Stub, Request, Response> method,
+                                      const std::type_identity_t<Request>& request,
+                                      absl::Duration limit) const {
+    Stub stub(initiator_.channel);
+    rpc::CallContext context(std::min(options_.timeout.value_or(limit), limit));
+    Response response;
+    MUSTER_RETURN_IF_ERROR(Explained(rpc::FromGrpc((stub.*method)(&context, request, &response))));
+    return response;
   }
   // Calls a List method of the initiator page by page, and hands each page to `take`.
   template <typename Stub, typename Request, typename Response, typename Take>

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <initializer_list>
@@ -67,6 +69,8 @@ class FakeBatches final : public v1::BatchService::Service {
 
   // True: GetBatch does not answer until the client gives up.
   bool holds_answers = false;
+  // What the client of the last GetBatch gave it.
+  std::atomic<int64_t> milliseconds_left = 0;
   // Uploads are accepted, and never sealed.
   bool holds_uploads = false;
   // Called when an upload begins, which is then not answered; may be empty.
@@ -164,6 +168,9 @@ class FakeBatches final : public v1::BatchService::Service {
   grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,
                         v1::GetBatchResponse* response) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
+      milliseconds_left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                              context->deadline() - std::chrono::system_clock::now())
+                              .count();
       if (holds_answers) WaitUntilLeft(*context);
       const auto found = batches.find(request->batch());
       if (found == batches.end()) return absl::NotFoundError("no such batch");
