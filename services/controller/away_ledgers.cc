@@ -78,6 +78,11 @@ bool AwayLedgers::IsUsual(uint64_t batch) const {
   return away != away_.end() && away->second.usual;
 }
 
+bool AwayLedgers::IsUnknownToAll(uint64_t batch) const {
+  const auto away = away_.find(batch);
+  return away != away_.end() && away->second.unknown_since.has_value();
+}
+
 absl::Duration AwayLedgers::PauseOf(uint64_t batch) const {
   const auto away = away_.find(batch);
   MUSTER_CHECK(away != away_.end(), "batch ", batch, " is not away");

@@ -37,6 +37,9 @@ class AwayLedgers {
   // Whether what was noted last is no more than the usual start of a batch.
   bool IsUsual(uint64_t batch) const;
 
+  // Whether all known initiators have answered that they do not have the batch.
+  bool IsUnknownToAll(uint64_t batch) const;
+
   // How long a result of a batch that is away waits before it comes again.
   absl::Duration PauseOf(uint64_t batch) const;
 

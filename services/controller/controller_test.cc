@@ -545,6 +545,36 @@ TEST_F(ControllerTest, PutsAsideResultsOfABatchThatNoInitiatorHasHadForAWhile) {
   EXPECT_EQ(Stats().poison, 2);
 }
 
+// An initiator cannot tell what a queue has lost while something old lies at its head.
+TEST_F(ControllerTest, MovesWaitingResultsOfABatchThatNoInitiatorHasToTheTail) {
+  OpenBatch(2);
+  records_->BeUnknownToAll(true);
+  PutQuietly({Result(0), Result(1)});
+  const uint64_t end = queues_->Extent(output_)->next;
+  Start();
+  const absl::Duration start = clock_.Monotonic();
+  PassUntil(start + absl::Minutes(1));
+  EXPECT_GE(queues_->Extent(output_)->oldest, end) << "the head of that moment has gone";
+  EXPECT_EQ(Stats().stored(), 2) << "they wait, once each";
+  EXPECT_LE(Stats().total_in, 2 + 2 * 6) << "and are moved no more than each ten seconds";
+  records_->BeUnknownToAll(false);
+  PassUntil(start + absl::Minutes(5));
+  host_->AwaitCompletions(1);
+  EXPECT_EQ(Stats().poison, 0);
+  EXPECT_EQ(GetProgress().duplicates, 0);
+}
+
+// Its initiator would take them for lost, and put their items again.
+TEST_F(ControllerTest, LeavesTheWaitingResultsOfABatchWhoseInitiatorDoesNotAnswerAtTheirPlace) {
+  OpenBatch(1);
+  records_->Fail(kBatch, absl::DataLossError("its record is corrupt"));
+  PutQuietly({Result(0)});
+  const uint64_t place = queues_->Extent(output_)->oldest;
+  Start();
+  PassUntil(clock_.Monotonic() + absl::Minutes(1));
+  EXPECT_EQ(queues_->Extent(output_)->oldest, place);
+}
+
 TEST_F(ControllerTest, CountsResultsWhoseInitiatorComesBackInTime) {
   OpenBatch(2);
   records_->BeUnknownToAll(true);

@@ -22,6 +22,11 @@ namespace {
 // Between two log lines about results that this controller cannot read.
 constexpr absl::Duration kTellPause = absl::Minutes(1);
 
+// Between two moves of a waiting result to the tail of its queue, and the most in one put: their
+// bodies are large at worst.
+constexpr absl::Duration kTailPause = absl::Seconds(10);
+constexpr size_t kTailPage = 32;
+
 // Of the cause of a poison message: enough to tell what is wrong, and where.
 constexpr size_t kMaxWhyBytes = 512;
 
@@ -96,7 +101,8 @@ absl::StatusOr<int> ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
   int received = 0;
   const absl::Time began = spans_.Now();
-  while (!full() && put_back_.size() < static_cast<size_t>(options_.max_commit_results)) {
+  while (!full() &&
+         put_back_.size() + copies_.size() < static_cast<size_t>(options_.max_commit_results)) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<queue::Message> messages, Retrying([&] {
                               return deps_.queues->Receive(partition_, {page, options_.visibility});
                             }));
@@ -126,7 +132,7 @@ absl::Status ResultCounter::Take(queue::Message message) {
     const absl::Status fits = Check(result->item);
     // The initiator with the batch's ledger is away: count the results of other batches meanwhile.
     if (base::IsTransient(fits)) {
-      ComeAgain(result->item.batch, std::move(message.receipt));
+      ComeAgain(result->item.batch, std::move(message));
       return absl::OkStatus();
     }
     if (!fits.ok() && !absl::IsInvalidArgument(fits)) return fits;  // a store does not answer
@@ -169,9 +175,32 @@ void ResultCounter::Keep(DecodedResults results, queue::Message message) {
                        {std::move(why), message.attempts, options_.instance, deps_.clock->Now()}});
 }
 
-void ResultCounter::ComeAgain(uint64_t batch, queue::Receipt receipt) {
+bool ResultCounter::GoesToTheTail(uint64_t batch, const queue::Message& message) {
+  if (!away_.IsUnknownToAll(batch)) return false;
+  const absl::Duration now = deps_.clock->Monotonic();
+  if (now >= sets_tail_) {
+    const absl::StatusOr<queue::QueueExtent> extent = deps_.queues->Extent(partition_);
+    if (!extent.ok()) return false;
+    tail_ = extent->next;
+    sets_tail_ = now + kTailPause;
+  }
+  return message.position < tail_;
+}
+
+void ResultCounter::ComeAgain(uint64_t batch, queue::Message message) {
+  if (GoesToTheTail(batch, message)) {
+    queue::NewMessage& copy = copies_.emplace_back();
+    copy.body = std::move(message.body);
+    copy.ttl = message.expiration_time - deps_.clock->Now();  // infinite: it never expires
+    // Elsewhere the copy comes at once, and is given back.
+    if (deps_.queues->traits().delayed_put) {
+      copy.delay = std::min(away_.PauseOf(batch), copy.ttl / 2);
+    }
+    copied_.push_back(std::move(message.receipt));
+    return;
+  }
   queue::UpdateRequest& request = put_back_.emplace_back();
-  request.receipt = std::move(receipt);
+  request.receipt = std::move(message.receipt);
   request.visibility = away_.PauseOf(batch);
   request.attempt_ended = true;
 }
@@ -187,6 +216,26 @@ void ResultCounter::PutBack() {
     break;
   }
   put_back_.clear();
+  PutAtTheTail();
+}
+
+// Best effort, too. The copies are durable before the originals go; after a crash in between, both
+// are there, of which one counts.
+void ResultCounter::PutAtTheTail() {
+  const absl::Span<const queue::NewMessage> copies = copies_;
+  const absl::Span<const queue::Receipt> originals = copied_;
+  for (size_t first = 0; first < copies.size(); first += kTailPage) {
+    const auto put = deps_.queues->Put(partition_, copies.subspan(first, kTailPage));
+    absl::Status moved = put.status();
+    if (moved.ok()) {
+      moved = deps_.queues->Delete(partition_, originals.subspan(first, kTailPage)).status();
+    }
+    base::LogUnlessOk(base::kWarning, "results that wait stay at the head of their queue", moved,
+                      {{"queue", partition_.ToString()}});
+    if (!moved.ok()) break;
+  }
+  copies_.clear();
+  copied_.clear();
 }
 
 void ResultCounter::LeaveUntilLapse(absl::string_view what, const absl::Status& why) {

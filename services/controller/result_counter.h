@@ -133,8 +133,13 @@ class ResultCounter {
  private:
   absl::Status Take(queue::Message message);
   void Keep(DecodedResults results, queue::Message message);
-  void ComeAgain(uint64_t batch, queue::Receipt receipt);
+  void ComeAgain(uint64_t batch, queue::Message message);
+  // Whether a message that waits is to go to the tail of its queue. At the head it would keep the
+  // initiators from seeing what the queue has lost (LostItemDetector). Not the results of a batch
+  // whose initiator answers: it would take them for lost.
+  bool GoesToTheTail(uint64_t batch, const queue::Message& message);
   void PutBack();
+  void PutAtTheTail();
   // The message comes again when its lease lapses. Logs `what` from time to time.
   void LeaveUntilLapse(absl::string_view what, const absl::Status& why);
   // As LedgerCache::Check, but does not ask a ledger that was away a moment ago.
@@ -182,8 +187,15 @@ class ResultCounter {
 
   AwayLedgers away_;
   std::vector<queue::UpdateRequest> put_back_;  // by this Receive
-  absl::Duration left_until_;                   // until then, results that were left may come again
-  absl::Duration tells_again_;                  // when to log again about results that were left
+  // By this Receive: copies of messages that go to the tail, and the receipts of the originals.
+  std::vector<queue::NewMessage> copies_;
+  std::vector<queue::Receipt> copied_;
+  // Messages that wait below this position go to the tail; it is set anew from time to time, so
+  // that none goes there twice in a row.
+  uint64_t tail_ = 0;
+  absl::Duration sets_tail_ = -absl::InfiniteDuration();  // when, monotonic
+  absl::Duration left_until_;   // until then, results that were left may come again
+  absl::Duration tells_again_;  // when to log again about results that were left
 };
 
 }  // namespace muster::controller

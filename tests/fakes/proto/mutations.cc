@@ -99,10 +99,25 @@ class FieldMutator {
   }
 
   void SetTexts() {
-    std::vector<std::string> texts = {
-        "",     "x",    "../x", "/",    "a/b", ".hidden", "batch-1-item-0", "-",
-        "1,25", "1e9",  "NaN",  "-0.0", "7",   "1.23456", std::string(60, '9'),
-        std::string(3, '\0'), "line\nbreak\x1b[2J", std::string(16, 'x'), std::string(5000, 'x')};
+    std::vector<std::string> texts = {"",
+                                      "x",
+                                      "../x",
+                                      "/",
+                                      "a/b",
+                                      ".hidden",
+                                      "batch-1-item-0",
+                                      "-",
+                                      "1,25",
+                                      "1e9",
+                                      "NaN",
+                                      "-0.0",
+                                      "7",
+                                      "1.23456",
+                                      std::string(60, '9'),
+                                      std::string(3, '\0'),
+                                      "line\nbreak\x1b[2J",
+                                      std::string(16, 'x'),
+                                      std::string(5000, 'x')};
     if (field_->type() == FieldDescriptor::TYPE_BYTES) texts.push_back("\xff\xfe");
     for (const std::string& text : texts) {
       SetTo("set to '" + text.substr(0, 20) + "' of " + std::to_string(text.size()) + " bytes",
