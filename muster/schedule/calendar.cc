@@ -13,6 +13,7 @@
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
+#include "muster/base/time_zone.h"
 #include "muster/schedule/limits.h"
 
 namespace muster::schedule {
@@ -24,14 +25,6 @@ namespace {
 
 constexpr char kForms[] =
     "is no time such as 2026-12-01T03:00:00Z or 2026-12-01T03:00[Europe/Berlin]";
-
-// Names only, so that no caller has a file of the host read: "../../etc/passwd", ":/path".
-bool IsZoneName(absl::string_view name) {
-  const bool is_of_letters = std::all_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("/_+-", c);
-  });
-  return name.size() <= kMaxZoneBytes && is_of_letters && name[0] != '/';
-}
 
 constexpr std::array<std::pair<absl::string_view, absl::string_view>, 7> kShorthands = {{
     {"@hourly", "0 * * * *"},
@@ -93,11 +86,7 @@ absl::StatusOr<absl::CivilSecond> ParseClock(absl::string_view text) {
 
 absl::StatusOr<absl::TimeZone> FindTimeZone(absl::string_view name) {
   if (name.empty() || name == "UTC") return absl::UTCTimeZone();
-  absl::TimeZone zone;
-  if (IsZoneName(name) && absl::LoadTimeZone(std::string(name), &zone)) return zone;
-  return absl::InvalidArgumentError(
-      absl::StrCat("no time zone ", base::Quoted(name),
-                   ": its name is one such as Europe/Berlin, of the system's tzdata"));
+  return base::FindTimeZone(name);
 }
 
 absl::StatusOr<CronFields> ParseCron(absl::string_view text) {

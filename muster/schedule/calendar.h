@@ -20,8 +20,7 @@
 
 namespace muster::schedule {
 
-// The time zone of that name, as the system's tzdata has it; empty: UTC. InvalidArgument: there is
-// none.
+// As base::FindTimeZone; empty: UTC.
 absl::StatusOr<absl::TimeZone> FindTimeZone(absl::string_view name);
 
 // Five fields, or @hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually.

@@ -14,7 +14,6 @@ inline constexpr size_t kMaxSchedules = 1000;
 inline constexpr size_t kIdBytes = 8;
 
 inline constexpr size_t kMaxCronBytes = 256;
-inline constexpr size_t kMaxZoneBytes = 64;
 
 // It travels in one message (rpc/limits.h).
 inline constexpr size_t kMaxContentBytes = size_t{3} << 20;

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "muster/base/time_zone.h"
 #include "muster/scaling/rules/rules_file.h"
 #include "muster/scaling/rules/rules_sections.h"
 
@@ -15,21 +16,12 @@ namespace muster::scaling::rules {
 
 namespace {
 
-// Accepts only names that refer to files of the time zone database and mean the same on each
-// machine.
-bool IsZoneName(absl::string_view name) {
-  return !name.empty() && absl::ascii_isalpha(static_cast<unsigned char>(name[0])) &&
-         name != "localtime" && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '+' || c == '/';
-         });
-}
-
 void ReadZone(const yaml::YamlValue& value, absl::TimeZone* zone) {
   std::string name;
   if (!value.ReadText(&name)) return;
-  if (!IsZoneName(name) || !absl::LoadTimeZone(name, zone)) {
-    value.MustBe("a time zone that this machine knows, such as Europe/Paris");
-  }
+  const absl::StatusOr<absl::TimeZone> found = base::FindTimeZone(name);
+  if (!found.ok()) return value.Problem(found.status().message());
+  *zone = *found;
 }
 
 // "08:00"
