@@ -4,6 +4,7 @@
 #include <array>
 #include <ostream>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster::base {
@@ -122,6 +123,69 @@ std::optional<Decimal> Decimal::TryParse(absl::string_view text) {
   }
   const Int128 magnitude = static_cast<Int128>(number.magnitude);
   return Decimal(number.negative ? -magnitude : magnitude, static_cast<int>(number.decimals));
+}
+
+namespace {
+
+// Far beyond what any value reaches; so sums of scales do not overflow.
+constexpr int kMaxExponent = 9999;
+
+// "E+2" as 2. nullopt: it is no exponent.
+std::optional<int> ReadExponent(absl::string_view text) {
+  int exponent = 0;
+  text.remove_prefix(1);
+  const absl::string_view digits = text.substr(!text.empty() && text[0] == '+' ? 1 : 0);
+  const absl::string_view first = digits.substr(!digits.empty() && digits[0] == '-' ? 1 : 0);
+  if (first.empty() || first[0] < '0' || first[0] > '9') return std::nullopt;
+  if (!absl::SimpleAtoi(digits, &exponent)) return std::nullopt;
+  return std::clamp(exponent, -kMaxExponent, kMaxExponent);
+}
+
+// Writes `mantissa`, of which all but a sign and a point are digits, without an exponent.
+std::string Spell(absl::string_view mantissa, int exponent) {
+  std::string sign, digits;
+  int decimals = -exponent;
+  bool behind_point = false;
+  for (const char c : mantissa) {
+    if (c == '-' || c == '+') {
+      sign = std::string(1, c);
+    } else if (c == '.') {
+      behind_point = true;
+    } else {
+      digits += c;
+      decimals += behind_point ? 1 : 0;
+    }
+  }
+  const bool is_zero = digits.find_first_not_of('0') == std::string::npos;
+  if (is_zero) decimals = std::clamp(decimals, 0, Decimal::kMaxScale);
+  for (; decimals > Decimal::kMaxScale && digits.size() > 1 && digits.back() == '0'; --decimals) {
+    digits.pop_back();
+  }
+  if (decimals < 0) digits.append(static_cast<size_t>(-decimals), '0');
+  if (decimals <= 0) return absl::StrCat(sign, digits);
+  const auto places = static_cast<size_t>(decimals);
+  if (digits.size() < places) digits.insert(0, places - digits.size(), '0');
+  return absl::StrCat(sign, digits.substr(0, digits.size() - places), ".",
+                      digits.substr(digits.size() - places));
+}
+
+}  // namespace
+
+absl::StatusOr<Decimal> Decimal::ParseWithExponent(absl::string_view text) {
+  if (const std::optional<Decimal> value = TryParse(text)) return *value;
+  const size_t mark = std::min(text.find_first_of("eE"), text.size());
+  const absl::string_view mantissa = text.substr(0, mark);
+  const std::optional<int> exponent =
+      mark == text.size() ? std::optional<int>(0) : ReadExponent(text.substr(mark));
+  if (!exponent.has_value() || !ReadNumber(mantissa).well_formed) return Parse(text);
+  const std::string spelled = Spell(mantissa, *exponent);
+  if (const std::optional<Decimal> value = TryParse(spelled)) return *value;
+  const bool is_long = ReadNumber(spelled).decimals > kMaxScale;
+  const std::string shown = absl::StrCat("'", text.substr(0, 64), text.size() > 64 ? "…" : "", "'");
+  if (!is_long) {
+    return absl::OutOfRangeError(absl::StrCat(shown, " has more than ", kMaxDigits, " digits"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(shown, " has more than ", kMaxScale, " decimals"));
 }
 
 absl::StatusOr<Decimal> Decimal::Parse(absl::string_view text) {

@@ -41,6 +41,10 @@ class Decimal {
   static absl::StatusOr<Decimal> Parse(absl::string_view text);
   static std::optional<Decimal> TryParse(absl::string_view text);
 
+  // As Parse, and also with an exponent, as programs print numbers: "1E+2", "25e-1", "0E-8". Zeros
+  // at the end are left out where there are more than 18 decimals.
+  static absl::StatusOr<Decimal> ParseWithExponent(absl::string_view text);
+
   // The sum has the larger of the two scales. OutOfRange above 38 digits.
   static absl::StatusOr<Decimal> Add(const Decimal& a, const Decimal& b);
   static std::optional<Decimal> TryAdd(const Decimal& a, const Decimal& b) {

@@ -236,5 +236,30 @@ TEST_F(DecimalPropertyTest, BothFormsOfParseAgreeOnDamagedNumbers) {
   }
 }
 
+// As Python's Decimal and others print them.
+TEST(DecimalTest, ReadsExponentsWhereTheyAreAsked) {
+  const auto read = [](absl::string_view text) {
+    const absl::StatusOr<Decimal> value = Decimal::ParseWithExponent(text);
+    return value.ok() ? value->ToString() : std::string(value.status().message());
+  };
+  EXPECT_EQ(read("1E+2"), "100");
+  EXPECT_EQ(read("-25e-1"), "-2.5");
+  EXPECT_EQ(read("+1.50e1"), "15.0");
+  EXPECT_EQ(read(".5E1"), "5");
+  EXPECT_EQ(read("0E-8"), "0.00000000");
+  EXPECT_EQ(read("0E-400"), "0.000000000000000000");
+  EXPECT_EQ(read("0E+400"), "0");
+  EXPECT_EQ(read("1E-7"), "0.0000001");
+  EXPECT_EQ(read("1.5000000000000000000000"), "1.500000000000000000");
+  EXPECT_EQ(read("12.50"), "12.50");
+  EXPECT_EQ(read("1E-19"), "'1E-19' has more than 18 decimals");
+  EXPECT_EQ(read("1E38"), "'1E38' has more than 38 digits");
+  for (const char* wrong : {"", "E", "e5", "1E", "1E+", "1E+-2", "1E 2", "1e2.5", "NaN", "1e2e3",
+                            "Infinity", "1E99999999999"}) {
+    EXPECT_EQ(read(wrong), absl::StrCat("'", wrong, "' is not a decimal number"));
+  }
+  EXPECT_EQ(Decimal::TryParse("1E+2"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace muster::base

@@ -60,7 +60,7 @@ TEST_F(CommandHandlerTest, SendsTheItem) {
 TEST_F(CommandHandlerTest, RefusesGarbage) {
   Program("while read -r line; do echo '{hello'; done");
   EXPECT_EQ(Process().why,
-            "the handler's program gave an answer that is refused: not JSON in UTF-8");
+            "the handler's program gave an answer that is refused: not JSON in UTF-8: byte 2");
 }
 
 constexpr char kPrinted[] =

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "muster/base/output_record.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
@@ -20,6 +22,19 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kShownNameBytes = 64;
+
+// What people mean who write `token`, which is where JSON ends.
+absl::string_view HintOn(absl::string_view token) {
+  if (!token.empty() && token.back() == '\'') {
+    return ", a single quote, as when Python prints a dict: print json.dumps(answer)";
+  }
+  for (const absl::string_view word : {"Tr", "Fa", "No", "Na"}) {  // True, False, None, NaN
+    if (absl::EndsWith(token, word.substr(0, 1)) || absl::EndsWith(token, word)) {
+      return ", a word that JSON does not have: it has true, false and null, and no NaN";
+    }
+  }
+  return "";
+}
 
 // Builds the value as the parser goes along. The parser's own builders will not do: one keeps the
 // last of two members of the same name, and the one that asks a callback searches a whole array
@@ -50,8 +65,8 @@ class StrictReader final : public nlohmann::json_sax<json> {
                                          "\" is there twice"));
   }
 
-  bool parse_error(size_t, const std::string&, const json::exception&) override {
-    return Refuse("not JSON in UTF-8");
+  bool parse_error(size_t position, const std::string& token, const json::exception&) override {
+    return Refuse(absl::StrCat("not JSON in UTF-8: byte ", position, HintOn(token)));
   }
 
   json TakeValue() { return std::move(root_); }
@@ -241,7 +256,7 @@ absl::StatusOr<Decimal> ReadMeasure(const json& value) {
     return *Decimal::FromUnits(value.get<uint64_t>(), 0);
   }
   if (value.is_number_integer()) return Decimal::FromInt(value.get<int64_t>());
-  if (value.is_string()) return Decimal::Parse(value.get_ref<const std::string&>());
+  if (value.is_string()) return Decimal::ParseWithExponent(value.get_ref<const std::string&>());
   if (value.is_number_float()) {
     return absl::InvalidArgumentError(
         "is a JSON number with a fraction, an exponent or more than 64 bits; write it as a string");
@@ -437,6 +452,7 @@ class AnswerReader {
 
 absl::StatusOr<Outcome> DecodeAnswer(absl::string_view line, const JobSchema& schema,
                                      const WorkItem& item, Results& results) {
+  absl::ConsumePrefix(&line, "\xEF\xBB\xBF");  // some programs begin UTF-8 with a mark
   MUSTER_ASSIGN_OR_RETURN(const json answer, ParseStrictJson(line, kMaxAnswerDepth));
   return AnswerReader(schema, item, results).Read(answer);
 }

@@ -206,10 +206,10 @@ TEST_F(AnswerTest, MayGiveTheItemUp) {
 }
 
 TEST_F(AnswerTest, RefusesWhatIsNoAnswer) {
-  EXPECT_EQ(Wrong(""), "not JSON in UTF-8");
-  EXPECT_EQ(Wrong("hello"), "not JSON in UTF-8");
-  EXPECT_EQ(Wrong(R"({"item":"1/7","outcome":"ok"} {})"), "not JSON in UTF-8");
-  EXPECT_EQ(Wrong("{\"item\":\"1/7\",\"outcome\":\"ok\xff\"}"), "not JSON in UTF-8");
+  EXPECT_EQ(Wrong(""), "not JSON in UTF-8: byte 1");
+  EXPECT_EQ(Wrong("hello"), "not JSON in UTF-8: byte 1");
+  EXPECT_EQ(Wrong(R"({"item":"1/7","outcome":"ok"} {})"), "not JSON in UTF-8: byte 31");
+  EXPECT_EQ(Wrong("{\"item\":\"1/7\",\"outcome\":\"ok\xff\"}"), "not JSON in UTF-8: byte 28");
   EXPECT_EQ(Wrong("[]"), "the answer is no JSON object");
   EXPECT_EQ(Wrong("{}"), "has no member \"item\"");
   EXPECT_EQ(Wrong(R"({"item":7,"outcome":"ok"})"), "\"item\" is no string");
@@ -258,8 +258,27 @@ TEST_F(AnswerTest, RefusesNumbersThatMayHaveLostPrecision) {
   }
   EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":null,"units":1})"),
             "groups.by_customer[0]: revenue: is no number and no string");
-  EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":"1e3","units":1})"),
-            "groups.by_customer[0]: revenue: '1e3' is not a decimal number");
+  EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":"NaN","units":1})"),
+            "groups.by_customer[0]: revenue: 'NaN' is not a decimal number");
+}
+
+// print(answer) instead of print(json.dumps(answer)).
+TEST_F(AnswerTest, SaysWhatToWriteInsteadOfPythonsOwnNotation) {
+  EXPECT_EQ(Wrong("{'item': '1/7', 'outcome': 'ok'}"),
+            "not JSON in UTF-8: byte 2, a single quote, as when Python prints a dict: print "
+            "json.dumps(answer)");
+  EXPECT_THAT(Wrong(R"({"item":"1/7","outcome":None})"), HasSubstr("it has true, false and null"));
+  EXPECT_THAT(WrongRow(R"({"customer":"a","revenue":NaN,"units":1})"), HasSubstr("no NaN"));
+}
+
+TEST_F(AnswerTest, TakesAMarkOfUtf8BeforeTheAnswer) {
+  EXPECT_EQ(Wrong("\xEF\xBB\xBF{\"item\":\"1/7\",\"outcome\":\"ok\"}"), "nothing");
+}
+
+TEST_F(AnswerTest, ReadsDecimalsWithAnExponent) {
+  EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":"0E-8","units":"1E+1"},
+                        {"customer":"b","revenue":"25e-1","units":1})"),
+            "nothing");
 }
 
 TEST_F(AnswerTest, RefusesNumbersThatTheMeasureCannotHold) {
