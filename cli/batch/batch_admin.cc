@@ -21,6 +21,7 @@
 #include "muster/input/byte_source.h"
 #include "muster/item/cancelled_receipt.h"
 #include "muster/item/complete_batch.h"
+#include "muster/ledger/batch_proto.h"
 #include "muster/report/audit.h"
 #include "muster/report/report_proto.h"
 #include "muster/v1/batch_service.grpc.pb.h"
@@ -311,6 +312,7 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   view.problem = status.problem();
   view.counts_problem = status.counts_problem();
   view.promise = PromiseOf(status);
+  view.batch.multiline = ledger::FromProto(status.multiline());
   return view;
 }
 

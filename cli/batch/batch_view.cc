@@ -61,6 +61,7 @@ ordered_json JsonOf(const BatchView& view) {
   json["attempts"] = counted(progress.attempts);
   if (view.has_ledger) json["refills"] = batch.refills;
   if (batch.completed.has_value()) json["completed"] = Rfc3339(*batch.completed);
+  AddMultiline(batch.multiline, &json);
   AddPromise(view.promise, &json);
   if (progress.retry_of != 0) json["retry_of"] = progress.retry_of;
   if (!progress.retried_in.empty()) json["retried_in"] = progress.retried_in;

@@ -6,6 +6,7 @@
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/job/job_file.h"
+#include "muster/ledger/batch_proto.h"
 
 namespace muster::cli {
 
@@ -25,14 +26,16 @@ Outcome OutcomeOf(const v1::BatchStatus& status) {
   outcome.transactions_per_second = status.transactions_per_second();
   outcome.complete = status.complete();
   outcome.promise = PromiseOf(status);
+  outcome.multiline = ledger::FromProto(status.multiline());
   return outcome;
 }
 
-job::Tolerance ToleranceOf(const MeshClient& mesh, const std::string& name) {
+std::optional<job::JobDefinition> JobOf(const MeshClient& mesh, const std::string& name) {
   const absl::StatusOr<v1::Job> kept = mesh.Job(name);
-  if (!kept.ok()) return {};
-  const auto job = job::ParseJob(kept->definition(), name);
-  return job.ok() ? job->tolerate : job::Tolerance();
+  if (!kept.ok()) return std::nullopt;
+  absl::StatusOr<job::JobDefinition> job = job::ParseJob(kept->definition(), name);
+  if (!job.ok()) return std::nullopt;
+  return *std::move(job);
 }
 
 std::string WhereToRead(uint64_t batch) {

@@ -1,6 +1,7 @@
 // How commands that wait for a batch say what became of it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,8 +22,8 @@ os::StopOptions OnStop(const std::string& hurried);
 
 Outcome OutcomeOf(const v1::BatchStatus& status);
 
-// What the job tolerates; where it cannot be asked any more, nothing.
-job::Tolerance ToleranceOf(const MeshClient& mesh, const std::string& name);
+// The job as the mesh has it; nullopt: it cannot be asked, or a newer muster wrote it.
+std::optional<job::JobDefinition> JobOf(const MeshClient& mesh, const std::string& name);
 
 // The commands that read a batch's results; two lines.
 std::string WhereToRead(uint64_t batch);

@@ -32,6 +32,22 @@ namespace {
 // Of the cause of a dead letter: a line or three of a terminal. `batch dead-letters` has all of it.
 constexpr size_t kMaxCauseBytes = 256;
 
+// Line ends within fields of which no warning is printed.
+constexpr uint64_t kFewLines = 3;
+
+// "2 records span several lines, 35 lines in all: those that begin at line 7, 91".
+std::string InWords(const base::MultilineRecords& multiline) {
+  const bool is_one = multiline.records == 1;
+  const bool are_more = multiline.records > multiline.first.size();
+  return absl::StrCat(Counted(multiline.records, "record"),
+                      is_one ? " spans several lines, " : " span several lines, ",
+                      Grouped(multiline.lines), " lines in all: ",
+                      is_one     ? "it begins at line "
+                      : are_more ? "the first begin at lines "
+                                 : "they begin at lines ",
+                      absl::StrJoin(multiline.first, ", "));
+}
+
 bool IsLate(const std::optional<item::PromiseState>& promise) {
   return promise.has_value() && promise->late_by > absl::ZeroDuration();
 }
@@ -56,6 +72,13 @@ std::optional<item::PromiseState> PromiseOf(const v1::BatchStatus& status) {
   return promise;
 }
 
+void AddMultiline(const base::MultilineRecords& multiline, nlohmann::ordered_json* json) {
+  if (multiline.records == 0) return;
+  (*json)["multiline_records"] = multiline.records;
+  (*json)["multiline_record_lines"] = multiline.lines;
+  (*json)["multiline_first_lines"] = multiline.first;
+}
+
 nlohmann::ordered_json Outcome::Json() const {
   nlohmann::ordered_json json = {
       {"batch", batch},
@@ -72,6 +95,7 @@ nlohmann::ordered_json Outcome::Json() const {
       {"complete", complete},
   };
   AddPromise(promise, &json);
+  AddMultiline(multiline, &json);
   return json;
 }
 
@@ -84,7 +108,18 @@ std::string Outcome::Text() const {
       absl::StrFormat("%s in %.2f s, %s transactions/s\n",
                       Counted(static_cast<uint64_t>(counted.items()), "item"), seconds,
                       Grouped(static_cast<uint64_t>(transactions_per_second))),
-      IsLate(promise) ? absl::StrCat("late: ", item::ShowLateness(*promise), "\n") : "");
+      IsLate(promise) ? absl::StrCat("late: ", item::ShowLateness(*promise), "\n") : "",
+      multiline.records > 0 ? absl::StrCat(InWords(multiline), "\n") : "");
+}
+
+std::string Outcome::MultilineWarning(const input::InputFormat& input) const {
+  const uint64_t swallowed = multiline.lines - multiline.records;  // if none of them is meant
+  if (input.expects_multiline || swallowed <= kFewLines) return "";
+  return absl::StrCat(
+      "warning: ", InWords(multiline),
+      ". If stray quotes have swallowed records, write `multiline: false` or `quote: "
+      "none` below `input` in the job file; if the line ends are meant, write "
+      "`multiline: true`\n");
 }
 
 std::string Outcome::Losses(const job::Tolerance& tolerate, const std::string& where) const {

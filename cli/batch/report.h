@@ -10,6 +10,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "cli/output/environment.h"
+#include "muster/base/multiline_records.h"
+#include "muster/input/format.h"
 #include "muster/item/promise.h"
 #include "muster/job/job.h"
 #include "muster/report/report_store.h"
@@ -26,6 +28,7 @@ struct Outcome {
   double transactions_per_second = 0;
   bool complete = false;
   std::optional<item::PromiseState> promise;  // none: nothing was promised
+  base::MultilineRecords multiline;
   // Of the items that were given up the one with the lowest index; none: it is not known.
   std::optional<report::ItemRow> first_dead;
 
@@ -37,6 +40,9 @@ struct Outcome {
   // lists it, and one with the cause of first_dead, of 256 bytes at most. `where` names the batch's
   // data directory in those commands, as DataDirOption does.
   std::string Losses(const job::Tolerance& tolerate, const std::string& where) const;
+  // A line that warns of records of several lines: they may have swallowed others. Empty: there are
+  // few, or `input` expects them.
+  std::string MultilineWarning(const input::InputFormat& input) const;
   // The exit code: decided by the share of the batch that was rejected or given up, and then by the
   // SLA.
   int Code(const job::Tolerance& tolerate) const;
@@ -44,6 +50,9 @@ struct Outcome {
 
 // Adds "sla_seconds", "deadline", "late_by_seconds" and "at_risk", if something was promised.
 void AddPromise(const std::optional<item::PromiseState>& promise, nlohmann::ordered_json* json);
+
+// Adds "multiline_records", "multiline_record_lines" and "multiline_first_lines", if there are any.
+void AddMultiline(const base::MultilineRecords& multiline, nlohmann::ordered_json* json);
 
 // What the status of a batch says of its promise, and of what was counted.
 std::optional<item::PromiseState> PromiseOf(const v1::BatchStatus& status);

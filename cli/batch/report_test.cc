@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace muster::cli {
 namespace {
@@ -44,6 +45,29 @@ TEST(OutcomeTest, SaysWhyTheFirstItemWasGivenUpAndWhatListsTheRest) {
               ::testing::StartsWith("1 item was given up: muster batch dead-letters 7\n"
                                     "  item 4: xxx"));
   EXPECT_LT(outcome.Losses({}, "").size(), 400u);
+}
+
+TEST(OutcomeTest, WarnsOfRecordsOfSeveralLinesUnlessTheJobExpectsThem) {
+  Outcome outcome;
+  outcome.batch = 7;
+  input::InputFormat input;
+  EXPECT_EQ(outcome.MultilineWarning(input), "");
+  outcome.multiline = {1, 32, {11}};
+  EXPECT_THAT(outcome.Text(),
+              HasSubstr("\n1 record spans several lines, 32 lines in all: it begins at line 11\n"));
+  EXPECT_THAT(outcome.MultilineWarning(input),
+              ::testing::StartsWith("warning: 1 record spans several lines, 32 lines in all: it "
+                                    "begins at line 11. If stray quotes"));
+  EXPECT_EQ(outcome.Json()["multiline_first_lines"].dump(), "[11]");
+  outcome.multiline = {9, 20, {1, 4, 6, 8, 10}};
+  EXPECT_THAT(outcome.MultilineWarning(input),
+              HasSubstr("the first begin at lines 1, 4, 6, 8, 10"));
+  outcome.multiline = {3, 6, {1, 4, 6}};  // a few
+  EXPECT_EQ(outcome.MultilineWarning(input), "");
+  EXPECT_THAT(outcome.Text(), HasSubstr("they begin at lines 1, 4, 6\n"));
+  outcome.multiline = {1, 32, {11}};
+  input.expects_multiline = true;
+  EXPECT_EQ(outcome.MultilineWarning(input), "");
 }
 
 TEST(ReportWriterTest, SaysWithTheDataDirectoryHowToSeeTheRowsThatItLeavesOut) {

@@ -102,7 +102,8 @@ absl::StatusOr<std::optional<Outcome>> Await(uint64_t batch, MeshClient* mesh,
       std::optional<Outcome> outcome,
       Ended(follower.AwaitEnd(options.wait_timeout, signals.token()), environment));
   if (!outcome.has_value()) return outcome;
-  const job::Tolerance tolerate = ToleranceOf(*mesh, outcome->job);
+  const auto job = JobOf(*mesh, outcome->job);
+  const job::Tolerance tolerate = job.has_value() ? job->tolerate : job::Tolerance();
   *environment.err << outcome->Losses(tolerate, "");
   environment.exit_code = std::max(environment.exit_code, outcome->Code(tolerate));
   return outcome;

@@ -30,6 +30,7 @@
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/schedule_service.pb.h"
 #include "nlohmann/json.hpp"
+#include "services/initiator/batch/source.h"
 
 namespace muster::cli {
 namespace {
@@ -87,6 +88,15 @@ absl::StatusOr<v1::SubmitHeader> HeaderOf(const SubmitOptions& options,
   return header;
 }
 
+// Before anything is uploaded: no batch begins of content that the job cannot read. Where the job
+// cannot be asked for, the initiator says what is wrong.
+absl::Status CheckContent(const SubmitOptions& options, const input::ByteSource& content,
+                          const MeshClient& mesh) {
+  const auto job = JobOf(mesh, options.job);
+  if (!job.has_value()) return absl::OkStatus();
+  return base::Annotate(initiator::batch::CheckNewContent(content, job->input), options.input);
+}
+
 void SetTrace(const std::optional<base::TraceContext>& trace, v1::SubmitHeader* header) {
   if (!trace.has_value()) return;
   header->set_traceparent(trace->ToTraceparent());
@@ -102,8 +112,10 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, const MeshClie
   if (!PrintIfStructured(outcome.Json(), options.common, environment)) {
     *environment.out << outcome.Text() << WhereToRead(outcome.batch);
   }
-  const job::Tolerance tolerate = ToleranceOf(mesh, outcome.job);
+  const auto job = JobOf(mesh, outcome.job);
+  const job::Tolerance tolerate = job.has_value() ? job->tolerate : job::Tolerance();
   *environment.err << outcome.Losses(tolerate, "");
+  if (job.has_value()) *environment.err << outcome.MultilineWarning(job->input);
   environment.exit_code = outcome.Code(tolerate);
   return absl::OkStatus();
 }
@@ -181,6 +193,7 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
                           MeshClient::Open(options.common, "batches are submitted to a server"));
   MUSTER_ASSIGN_OR_RETURN(const auto content, input::FileSource::Open(options.input));
+  MUSTER_RETURN_IF_ERROR(CheckContent(options, *content, *mesh));
   MUSTER_ASSIGN_OR_RETURN(v1::SubmitHeader header, HeaderOf(options, *content));
   SetTrace(TraceOfCaller(options.traceparent, environment), &header);
   const bool follow = options.wait || options.watch;

@@ -54,7 +54,8 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   std::unique_ptr<LocalRun> run(new LocalRun(std::move(request), clock));
   // Open the input first: a wrong path must not leave a data directory behind.
   MUSTER_ASSIGN_OR_RETURN(run->source_, initiator::batch::BatchSource::Open(
-                                            run->request_.input, run->request_.job->input));
+                                            run->request_.input, run->request_.job->input,
+                                            /*is_new=*/true));
   run->source_size_ = run->source_->size();
   run->bytes_ = run->source_->bytes();
   const handler::JobSchema schema = run->request_.job->schema();

@@ -103,6 +103,7 @@ Outcome OutcomeOf(const RunSummary& summary) {
   outcome.transactions_per_second = PerSecond(summary);
   outcome.complete = summary.complete;
   outcome.promise = summary.promise;
+  outcome.multiline = summary.batch.multiline;
   return outcome;
 }
 
@@ -166,12 +167,13 @@ std::optional<report::ItemRow> FirstDeadLetter(const RunSummary& summary, LocalR
   return dead->front();
 }
 
-void ExplainOutcome(const RunSummary& summary, LocalRun& run, const job::Tolerance& tolerate,
+void ExplainOutcome(const RunSummary& summary, LocalRun& run, const job::JobDefinition& job,
                     const RunOptions& options, const Environment& environment) {
   if (summary.complete) {
     Outcome outcome = OutcomeOf(summary);
     outcome.first_dead = FirstDeadLetter(summary, run);
-    *environment.err << outcome.Losses(tolerate, DataDirOption(options.common.data_dir));
+    *environment.err << outcome.Losses(job.tolerate, DataDirOption(options.common.data_dir))
+                     << outcome.MultilineWarning(job.input);
     return;
   }
   *environment.err << "stopped; " << ResumeHint(summary) << "\n";
@@ -237,7 +239,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
                                        *environment.out));
     PrintSummary(summary, options.common.data_dir, *environment.out);
   }
-  ExplainOutcome(summary, *run, job.tolerate, options, environment);
+  ExplainOutcome(summary, *run, job, options, environment);
   environment.exit_code = OutcomeOf(summary).Code(job.tolerate);
   return absl::OkStatus();
 }

@@ -77,21 +77,29 @@ CsvRecord Extent(absl::string_view text, size_t newline) {
 
 }  // namespace
 
-CsvRecord MeasureCsvRecord(absl::string_view text, char delimiter, size_t max_bytes) {
+CsvRecord MeasureLine(absl::string_view text, size_t max_bytes) {
   text = text.substr(0, max_bytes + 2);
   const size_t newline = text.find('\n');
-  CsvRecord first_line = Extent(text, newline);
-  if (std::min(newline, text.size()) > max_bytes) {
-    first_line.fault = CsvRecord::Fault::kTooLong;
-    return first_line;
-  }
+  CsvRecord line = Extent(text, newline);
+  if (std::min(newline, text.size()) > max_bytes) line.fault = CsvRecord::Fault::kTooLong;
+  return line;
+}
+
+CsvRecord MeasureCsvRecord(absl::string_view text, char delimiter, size_t max_bytes,
+                           bool multiline) {
+  CsvRecord first_line = MeasureLine(text, max_bytes);
+  if (first_line.fault != CsvRecord::Fault::kNone) return first_line;
+  text = text.substr(0, max_bytes + 2);
+  if (!multiline) text = text.substr(0, first_line.bytes);
   Walk walk(text, delimiter);
   const bool closed = walk.ToEndOfRecord();
   const size_t end = walk.at() < text.size() ? text.find('\n', walk.at()) : kNone;
   if (!closed || std::min(end, text.size()) > max_bytes) {
     first_line.field = walk.field();
-    first_line.fault = closed || !walk.on_first_line() ? CsvRecord::Fault::kUnclosedQuote
-                                                       : CsvRecord::Fault::kTextAfterQuote;
+    const auto unclosed =
+        multiline ? CsvRecord::Fault::kUnclosedQuote : CsvRecord::Fault::kUnclosedInLine;
+    first_line.fault =
+        closed || !walk.on_first_line() ? unclosed : CsvRecord::Fault::kTextAfterQuote;
     return first_line;
   }
   CsvRecord record = Extent(text, end);
@@ -106,6 +114,8 @@ std::string FaultReason(const CsvRecord& record) {
       return "";
     case CsvRecord::Fault::kUnclosedQuote:
       return absl::StrCat("field ", record.field, " opens a quote that is never closed");
+    case CsvRecord::Fault::kUnclosedInLine:
+      return absl::StrCat("field ", record.field, " opens a quote that its line does not close");
     case CsvRecord::Fault::kTextAfterQuote:
       return absl::StrCat("text follows the closing quote of field ", record.field);
     case CsvRecord::Fault::kTooLong:
@@ -143,11 +153,11 @@ absl::string_view Unquote(absl::string_view quoted, char** room) {
 }  // namespace
 
 void SplitCsvFields(absl::string_view record, char delimiter, char** room,
-                    std::vector<absl::string_view>* fields) {
+                    std::vector<absl::string_view>* fields, bool quotes) {
   size_t at = 0;
   while (true) {
     size_t end;
-    if (at < record.size() && record[at] == '"') {
+    if (quotes && at < record.size() && record[at] == '"') {
       const size_t close = FindClosingQuote(record, at + 1);
       fields->push_back(Unquote(record.substr(at + 1, close - at - 1), room));
       end = close + 1;
@@ -156,6 +166,22 @@ void SplitCsvFields(absl::string_view record, char delimiter, char** room,
       fields->push_back(record.substr(at, end - at));
     }
     if (end >= record.size()) return;
+    at = end + 1;
+  }
+}
+
+size_t FindLoneCr(absl::string_view record, char delimiter, bool quotes) {
+  size_t at = 0;
+  while (true) {
+    size_t end;
+    if (quotes && at < record.size() && record[at] == '"') {
+      end = FindClosingQuote(record, at + 1) + 1;
+    } else {
+      end = std::min(record.find(delimiter, at), record.size());
+      const size_t cr = record.find('\r', at);
+      if (cr < end) return cr;
+    }
+    if (end >= record.size()) return kNone;
     at = end + 1;
   }
 }

@@ -15,6 +15,7 @@ struct CsvRecord {
   enum class Fault {
     kNone,
     kUnclosedQuote,   // of `field`
+    kUnclosedInLine,  // of `field`, where a record is one line
     kTextAfterQuote,  // of `field`
     kTooLong,         // the first line alone is longer than a record may be
   };
@@ -26,13 +27,19 @@ struct CsvRecord {
   int64_t lines = 1;  // physical lines that it spans
 };
 
+// The first line of `text`, which is not empty, as a record: kNone or kTooLong.
+CsvRecord MeasureLine(absl::string_view text, size_t max_bytes);
+
 // Measures the record that begins `text`. Looks at no more than max_bytes + 2 bytes: for a caller
 // that has at least that many, or the rest of the source, more text would not change the answer.
 //
 // Each broken record costs one look ahead, and looks ahead do not add up: two of them that overlap
 // take every quote in opposite ways, so one of the two ends at the next newline. (This is what the
 // rule against plain quotes in records of several lines buys.)
-CsvRecord MeasureCsvRecord(absl::string_view text, char delimiter, size_t max_bytes);
+//
+// `multiline` false: a field that its line does not close is at fault.
+CsvRecord MeasureCsvRecord(absl::string_view text, char delimiter, size_t max_bytes,
+                           bool multiline = true);
 
 // For people: "field 3 opens a quote that is never closed".
 std::string FaultReason(const CsvRecord& record);
@@ -47,8 +54,12 @@ size_t FindClosingQuote(absl::string_view text, size_t from);
 
 // Appends the fields of one CSV record, which MeasureCsvRecord found sound, without its line end.
 // Writes fields with doubled quotes to `*room`, which must have record.size() bytes left, and
-// advances it; all others are views into `record`.
+// advances it; all others are views into `record`. `quotes` false: quotes are text.
 void SplitCsvFields(absl::string_view record, char delimiter, char** room,
-                    std::vector<absl::string_view>* fields);
+                    std::vector<absl::string_view>* fields, bool quotes = true);
+
+// The position of a CR in a field without quotes, of a sound record without its line end: no LF
+// follows it, and it may have been meant as a line end. npos: there is none.
+size_t FindLoneCr(absl::string_view record, char delimiter, bool quotes);
 
 }  // namespace muster::input

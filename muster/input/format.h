@@ -48,18 +48,25 @@ struct ColumnSource {
 // input; an empty line is no record.
 //   csv    RFC 4180: a field that begins with a quote runs to its closing quote, newlines and
 //          delimiters included, and "" in it is a quote. In other fields a quote is an ordinary
-//          character, but not in a record that runs over several lines.
+//          character, but not in a record that runs over several lines. With `quotes` false it is
+//          one in every field, and a record is a line.
 //   jsonl  one JSON object a line.
 //   lines  the line itself is the only field.
 // A CSV record whose quotes do not work out (nothing closes a quote within max_record_bytes, or
 // text follows a closing quote) loses its first line only: reading goes on at the next line, so
-// that one stray quote never takes the records behind it along.
+// that one stray quote never takes the records behind it along. Two of them can, where the second
+// looks like a closing quote: `multiline` false rules that out, and a record that spans several
+// lines is counted (base/multiline_records.h).
 struct InputFormat {
   enum class Kind { kCsv, kJsonl, kLines };
 
   Kind kind = Kind::kCsv;
   bool header = true;  // csv only: the first record names the fields
   char delimiter = ',';
+  bool quotes = true;     // csv only: a quote at the start of a field quotes it
+  bool multiline = true;  // csv only: a quoted field may hold line ends
+  // csv only: the job says that records of several lines are meant, so that they need no warning.
+  bool expects_multiline = false;
   std::vector<ColumnSource> columns;
   size_t max_record_bytes = kMaxRecordBytes;  // without the line end
 };

@@ -66,6 +66,7 @@ absl::StatusOr<const KeyedWindow*> KeyGroupReader::Next() {
   window_ = KeyedWindow();
   window_.start = {slice->offset, slice->first_line};
   window_.next = slice->next;
+  window_.multiline = slice->multiline;
   if (slice->oversized) {
     window_.slices.push_back({std::nullopt, slice->offset, slice->length, 0, 1, true});
   } else {

@@ -47,10 +47,11 @@ struct KeyedWindow {
     int64_t line = 0;  // the physical line at which it begins
   };
 
-  SliceStart start;             // where grouping again begins
-  SliceStart next;              // what follows the window
-  absl::string_view text;       // of the window
-  std::vector<Record> records;  // slice after slice
+  SliceStart start;                  // where grouping again begins
+  SliceStart next;                   // what follows the window
+  absl::string_view text;            // of the window
+  base::MultilineRecords multiline;  // of its records
+  std::vector<Record> records;       // slice after slice
   std::vector<KeyedSlice> slices;
 
   // The bytes of a slice that is not oversized.

@@ -32,6 +32,26 @@ void ParsedRecords::Reset(int width, size_t bytes) {
 
 namespace {
 
+// Whether `slice` has bytes for which a record may be rejected: NUL, or a CR that no LF follows.
+bool IsSuspicious(absl::string_view slice) {
+  if (slice.find('\0') != absl::string_view::npos) return true;
+  for (size_t cr = slice.find('\r'); cr != absl::string_view::npos; cr = slice.find('\r', cr + 1)) {
+    if (cr + 1 < slice.size() && slice[cr + 1] != '\n') return true;
+  }
+  return false;
+}
+
+// The fault of a record of a suspicious slice; `cr` is where a CR is one. Empty: it has none.
+std::string SuspiciousByte(absl::string_view record, size_t cr, absl::string_view what) {
+  const size_t nul = record.find('\0');
+  if (nul != absl::string_view::npos) {
+    return absl::StrCat("a NUL byte: byte ", nul + 1, " of the ", what);
+  }
+  if (cr == absl::string_view::npos) return "";
+  return absl::StrCat("a CR that no LF follows: byte ", cr + 1, " of the ", what,
+                      "; lines end with LF or CRLF");
+}
+
 size_t LeastFields(const CsvShape& shape) {
   int least = shape.fields;
   for (const int position : shape.positions) least = std::max(least, position + 1);
@@ -45,6 +65,7 @@ CsvParser::CsvParser(const CsvShape* shape, absl::string_view slice, int64_t fir
     : shape_(*shape),
       slice_(slice),
       ascii_(IsAscii(slice)),
+      suspicious_(IsSuspicious(slice)),
       least_fields_(LeastFields(*shape)),
       line_(first_line),
       plain_(least_fields_),
@@ -52,12 +73,12 @@ CsvParser::CsvParser(const CsvShape* shape, absl::string_view slice, int64_t fir
       out_(out) {}
 
 void CsvParser::Parse() {
-  ByteScan<3> scan(slice_, {'\n', '"', shape_.delimiter});
+  ByteScan<3> scan(slice_, {'\n', shape_.quotes ? '"' : '\n', shape_.delimiter});
   size_t field_begin = 0;
   size_t count = 0;
   while (begin_ < slice_.size()) {
     const size_t at = std::min(scan.Next(), slice_.size());
-    if (at < slice_.size() && slice_[at] == '"') {
+    if (shape_.quotes && at < slice_.size() && slice_[at] == '"') {
       begin_ += TakeQuotedRecord();
       scan.Seek(begin_);
       field_begin = begin_;
@@ -71,7 +92,7 @@ void CsvParser::Parse() {
     ++count;
     field_begin = at + 1;
     if (in_record) continue;
-    const absl::string_view record = slice_.substr(begin_, at - begin_);
+    const absl::string_view record = WithoutLineEnd(slice_.substr(begin_, at - begin_));
     if (count > 1 || !field.empty()) Take(record, plain_.data(), count);
     begin_ = field_begin;
     count = 0;
@@ -81,7 +102,8 @@ void CsvParser::Parse() {
 
 size_t CsvParser::TakeQuotedRecord() {
   const absl::string_view rest = slice_.substr(begin_);
-  CsvRecord record = MeasureCsvRecord(rest, shape_.delimiter, shape_.max_record_bytes);
+  CsvRecord record =
+      MeasureCsvRecord(rest, shape_.delimiter, shape_.max_record_bytes, shape_.multiline);
   if (record.fault == CsvRecord::Fault::kTooLong) {
     record.bytes = std::min(rest.find('\n'), rest.size() - 1) + 1;
   }
@@ -103,6 +125,11 @@ void CsvParser::Take(absl::string_view record, const absl::string_view* fields, 
     const size_t bad = FirstInvalidUtf8(record);
     if (bad != record.size())
       return Reject(absl::StrCat("not UTF-8: byte ", bad + 1, " of the row"));
+  }
+  if (suspicious_) {
+    std::string fault =
+        SuspiciousByte(record, FindLoneCr(record, shape_.delimiter, shape_.quotes), "row");
+    if (!fault.empty()) return Reject(std::move(fault));
   }
   if (shape_.fields != 0 && count != least_fields_) {
     return Reject(absl::StrCat("row has ", count, " fields, the header has ", shape_.fields));
@@ -132,7 +159,10 @@ std::vector<std::string> Members(const InputFormat& format) {
 }
 
 CsvShape ShapeOf(const InputFormat& format, std::vector<int> positions, int header_fields) {
-  CsvShape shape{format.delimiter, {}, 0, format.max_record_bytes};
+  CsvShape shape{.delimiter = format.delimiter,
+                 .max_record_bytes = format.max_record_bytes,
+                 .quotes = format.quotes,
+                 .multiline = format.multiline};
   const absl::Status sound = RecordParser::CheckPositions(format, positions, header_fields);
   if (sound.ok()) {
     shape.positions = std::move(positions);
@@ -195,6 +225,8 @@ void RecordParser::ParseLines(absl::string_view slice, int64_t first_line,
                               ParsedRecords* out) const {
   JsonLineParser json(&members_);
   char* room = out->room.get();
+  const bool suspicious = IsSuspicious(slice);
+  const bool is_json = format_.kind == InputFormat::Kind::kJsonl;
   ForEachLine(slice, first_line, [&](absl::string_view text, int64_t line) {
     const size_t first_field = out->fields.size();
     out->fields.resize(first_field + format_.columns.size());
@@ -202,11 +234,12 @@ void RecordParser::ParseLines(absl::string_view slice, int64_t first_line,
     std::string refusal;
     if (const size_t bad = FirstInvalidUtf8(text); bad != text.size()) {
       refusal = absl::StrCat("not UTF-8: byte ", bad + 1, " of the line");
-    } else if (format_.kind == InputFormat::Kind::kJsonl) {
-      refusal = json.Parse(text, fields, &room);
-    } else {
-      std::fill(fields, out->fields.data() + out->fields.size(), text);
+    } else if (suspicious) {
+      // A CR may stand between the tokens of JSON.
+      refusal = SuspiciousByte(text, is_json ? absl::string_view::npos : text.find('\r'), "line");
     }
+    if (is_json && refusal.empty()) refusal = json.Parse(text, fields, &room);
+    if (!is_json) std::fill(fields, out->fields.data() + out->fields.size(), text);
     const int ordinal = static_cast<int>(out->total());
     if (refusal.empty()) {
       out->records.push_back({ordinal, line});

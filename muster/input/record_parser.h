@@ -58,6 +58,8 @@ struct CsvShape {
   std::vector<int> positions;  // of the wanted fields, from 0
   int fields = 0;              // that each record must have; 0: as many as `positions` need
   size_t max_record_bytes = 0;
+  bool quotes = true;  // these two as InputFormat has them
+  bool multiline = true;
   std::string refusal = {};  // when not empty, each record is rejected with it
 };
 
@@ -72,12 +74,14 @@ class CsvParser {
  private:
   // Takes the record that begins at begin_ and has a quote in it. Answers its bytes.
   size_t TakeQuotedRecord();
+  // `record` without its line end.
   void Take(absl::string_view record, const absl::string_view* fields, size_t count);
   void Reject(std::string reason);
 
   const CsvShape& shape_;
   const absl::string_view slice_;
   const bool ascii_;
+  const bool suspicious_;  // see IsSuspicious
   const size_t least_fields_;
   size_t begin_ = 0;
   int64_t line_;
@@ -93,7 +97,8 @@ class CsvParser {
 //   csv    it has another number of fields than the header (without a header: fewer than a column
 //          needs); its quotes do not work out
 //   jsonl  it is not a JSON object; a wanted member is there twice
-//   any    it is not UTF-8
+//   csv, lines  a CR that no LF follows stands in it, and not within quotes: it may be two records
+//   any    it is not UTF-8, or has a NUL byte
 // csv and lines: a field is the text as it stands, unquoted; spaces are kept. jsonl: a string's
 // text; a number, true or false as written; a nested value as compact JSON; an absent member or
 // null is "".

@@ -105,6 +105,35 @@ TEST_F(CsvTest, RejectsRowsThatAreNotUtf8) {
                                       "2@12: not UTF-8: byte 3 of the row"));
 }
 
+TEST_F(CsvTest, RejectsACrThatNoLfFollowsUnlessItIsQuoted) {
+  EXPECT_THAT(Parse("1,a,2\r2,b,3\n3,\"c\rc\",4\r\n4,\"d\",5\r\r\n5,e,6\r"),
+              ElementsAre("11: 4|c\rc", "13: 6|e"));
+  EXPECT_THAT(
+      rejected(),
+      ElementsAre("0@10: a CR that no LF follows: byte 6 of the row; lines end with LF or CRLF",
+                  "2@12: a CR that no LF follows: byte 8 of the row; lines end with LF or "
+                  "CRLF"));
+}
+
+TEST_F(CsvTest, RejectsRowsWithANulByte) {
+  EXPECT_THAT(Parse(std::string("1,a,2\n2,\0,3\n3,\"\0\",4\n", 20)), ElementsAre("10: 2|a"));
+  EXPECT_THAT(rejected(), ElementsAre("1@11: a NUL byte: byte 3 of the row",
+                                      "2@12: a NUL byte: byte 4 of the row"));
+}
+
+TEST_F(CsvTest, TakesQuotesForTextWhereThereAreNone) {
+  format_.quotes = false;
+  EXPECT_THAT(Parse("1,\"a,2\n2,b\",3\n3,\"c\",4\n"),
+              ElementsAre("10: 2|\"a", "11: 3|b\"", "12: 4|\"c\""));
+}
+
+TEST_F(CsvTest, RejectsALineThatDoesNotCloseItsQuoteWhereRecordsAreLines) {
+  format_.multiline = false;
+  EXPECT_THAT(Parse("1,\"a,2\n2,b,3\n3,c\",4\n4,\"d\",5\n"),
+              ElementsAre("11: 3|b", "12: 4|c\"", "13: 5|d"));
+  EXPECT_THAT(rejected(), ElementsAre("0@10: field 2 opens a quote that its line does not close"));
+}
+
 TEST_F(CsvTest, ObeysTheDelimiter) {
   format_.delimiter = '\t';
   EXPECT_THAT(Parse("1\ta,b\t\"x\ty\"\n"), ElementsAre("10: x\ty|a,b"));

@@ -1,11 +1,13 @@
 #include "muster/input/slice_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/input/byte_scan.h"
+#include "muster/input/content_kind.h"
 #include "muster/input/csv.h"
 #include "muster/input/json_members.h"
 
@@ -13,8 +15,9 @@ namespace muster::input {
 
 SliceReader::SliceReader(const ByteSource* source, const InputFormat& format, SliceLimits limits,
                          SliceStart start)
-    : kind_(format.kind),
-      delimiter_(format.delimiter),
+    : delimiter_(format.delimiter),
+      quotes_(format.kind == InputFormat::Kind::kCsv && format.quotes),
+      multiline_(format.multiline),
       max_record_bytes_(format.max_record_bytes),
       limits_(limits),
       lookahead_(limits.max_bytes + format.max_record_bytes + 2),
@@ -39,6 +42,7 @@ absl::StatusOr<std::optional<Slice>> SliceReader::Next() {
   slice.length = run.bytes;
   slice.first_line = line_;
   slice.transactions = run.records;
+  slice.multiline = std::move(run.multiline);
   slice.data = window_.text().substr(0, run.bytes);
   window_.Advance(run.bytes);
   line_ += run.lines;
@@ -47,7 +51,7 @@ absl::StatusOr<std::optional<Slice>> SliceReader::Next() {
 }
 
 SliceReader::Run SliceReader::Measure(absl::string_view text) const {
-  const char quote = kind_ == InputFormat::Kind::kCsv ? '"' : '\n';
+  const char quote = quotes_ ? '"' : '\n';
   ByteScan<2> scan(text, {'\n', quote});
   Run run;
   size_t begin = 0;
@@ -57,7 +61,7 @@ SliceReader::Run SliceReader::Measure(absl::string_view text) const {
     Line line{found + 1, 1};
     if (found >= text.size()) {
       line = LastLine(text, begin);
-    } else if (text[found] == '"') {
+    } else if (quotes_ && text[found] == '"') {
       line = LineWithQuotes(text, begin);
       scan.Seek(std::max(begin, line.end));
     } else if (found - begin > max_record_bytes_) {
@@ -67,24 +71,28 @@ SliceReader::Run SliceReader::Measure(absl::string_view text) const {
     if (line.cut || line.end == 0) break;
     const absl::string_view record = text.substr(begin, line.end - begin);
     begin = line.end;
+    const int64_t first_line = line_ + lines;
     lines += line.lines;
     if (IsEmptyLine(record)) continue;
     if (run.records > 0 && line.end > limits_.max_bytes) break;
     ++run.records;
     run.bytes = line.end;
     run.lines = lines;
+    if (line.lines > 1) run.multiline.Add(first_line, line.lines);
   }
   return run;
 }
 
 SliceReader::Line SliceReader::LineWithQuotes(absl::string_view text, size_t begin) const {
   if (begin > limits_.max_bytes) return {};  // fits into no slice with what is before it
-  const CsvRecord record = MeasureCsvRecord(text.substr(begin), delimiter_, max_record_bytes_);
+  const CsvRecord record =
+      MeasureCsvRecord(text.substr(begin), delimiter_, max_record_bytes_, multiline_);
   const bool seen_all = window_.at_end() || text.size() - begin >= max_record_bytes_ + 2;
   // More text could not change it: the record's end is in sight, and so is its fault.
   const bool final =
       begin + record.bytes < text.size() && (record.fault == CsvRecord::Fault::kNone ||
-                                             record.fault == CsvRecord::Fault::kTextAfterQuote);
+                                             record.fault == CsvRecord::Fault::kTextAfterQuote ||
+                                             record.fault == CsvRecord::Fault::kUnclosedInLine);
   if (!seen_all && !final) return Cut();
   if (record.fault == CsvRecord::Fault::kTooLong) return {};
   return {begin + record.bytes, record.lines};
@@ -118,22 +126,12 @@ absl::StatusOr<Slice> SliceReader::SkipLongLine() {
 
 namespace {
 
-constexpr absl::string_view kUtf8Mark = "\xEF\xBB\xBF";
-
-absl::Status RefuseUtf16(absl::string_view text) {
-  const absl::string_view two = text.substr(0, 2);
-  if (two != "\xFF\xFE" && two != "\xFE\xFF") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "the input is UTF-16, not UTF-8: convert it, for example with iconv -f UTF-16 -t UTF-8");
-}
-
 absl::Status RequireNewlines(absl::string_view text) {
   const size_t cr = text.substr(0, text.find('\n')).find('\r');
   if (cr == absl::string_view::npos || cr + 1 == text.size() || text[cr + 1] == '\n') {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      "the input's lines end with CR alone; they must end with LF or CRLF");
+  return LineEndError(text[cr + 1] == '\r');
 }
 
 // What `text` begins with, as a sound record of UTF-8.
@@ -142,32 +140,51 @@ absl::StatusOr<CsvRecord> MeasureHeader(absl::string_view text, const InputForma
     return absl::InvalidArgumentError("the input is empty, but the job expects a header");
   }
   MUSTER_RETURN_IF_ERROR(RequireNewlines(text));
-  const CsvRecord record = MeasureCsvRecord(text, format.delimiter, format.max_record_bytes);
+  const CsvRecord record =
+      format.quotes
+          ? MeasureCsvRecord(text, format.delimiter, format.max_record_bytes, format.multiline)
+          : MeasureLine(text, format.max_record_bytes);
   if (record.fault != CsvRecord::Fault::kNone) {
     return absl::InvalidArgumentError(
         absl::StrCat("the header cannot be read: ", FaultReason(record)));
   }
   if (const size_t bad = FirstInvalidUtf8(text.substr(0, record.text)); bad != record.text) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the header is not UTF-8: byte ", bad + 1, " of it"));
+        absl::StrCat("the header is not UTF-8: byte ", bad + 1, " of it", EncodingHint(text)));
   }
   return record;
 }
 
-std::vector<std::string> SplitHeader(absl::string_view line, char delimiter) {
+std::vector<std::string> SplitHeader(absl::string_view line, char delimiter, bool quotes) {
   std::vector<absl::string_view> fields;
   std::string unescaped(line.size(), '\0');
   char* room = unescaped.data();
-  SplitCsvFields(line, delimiter, &room, &fields);
+  SplitCsvFields(line, delimiter, &room, &fields, quotes);
   return {fields.begin(), fields.end()};
+}
+
+// For a header that is one name: the delimiter that the file seems to have instead of the job's, in
+// words. Empty: none fits.
+std::string MeantDelimiter(const std::string& wanted, const std::vector<std::string>& fields) {
+  if (fields.size() != 1) return "";
+  for (const char delimiter : {';', '\t', ',', '|'}) {
+    const std::vector<std::string> names = SplitHeader(fields[0], delimiter, true);
+    if (std::find(names.begin(), names.end(), wanted) == names.end()) continue;
+    const std::string shown = delimiter == '\t' ? "\\t" : std::string(1, delimiter);
+    return absl::StrCat("; the file seems to have another delimiter: write `delimiter: \"", shown,
+                        "\"` below `input` in the job file");
+  }
+  return "";
 }
 
 absl::StatusOr<int> FindField(const std::string& wanted, const std::vector<std::string>& fields) {
   const auto found = std::find(fields.begin(), fields.end(), wanted);
   if (found == fields.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the input has no column ", base::Quoted(wanted), base::DidYouMean(wanted, fields),
-        " (its columns: ", base::ListNames(fields), ")"));
+    const std::string delimiter = MeantDelimiter(wanted, fields);
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input has no column ", base::Quoted(wanted),
+                     delimiter.empty() ? base::DidYouMean(wanted, fields) : delimiter,
+                     " (its columns: ", base::ListNames(fields), ")"));
   }
   const auto again = std::find(found + 1, fields.end(), wanted);
   if (again != fields.end()) {
@@ -182,7 +199,8 @@ absl::Status ReadNames(const InputFormat& format, Window* window, Header* header
   MUSTER_RETURN_IF_ERROR(SkipEmptyLines(window, &header->data.line));
   MUSTER_RETURN_IF_ERROR(window->Require(format.max_record_bytes + 2));
   MUSTER_ASSIGN_OR_RETURN(const CsvRecord record, MeasureHeader(window->text(), format));
-  header->fields = SplitHeader(window->text().substr(0, record.text), format.delimiter);
+  header->fields =
+      SplitHeader(window->text().substr(0, record.text), format.delimiter, format.quotes);
   window->Advance(record.bytes);
   header->data.line += record.lines;
   return absl::OkStatus();
@@ -207,8 +225,8 @@ absl::StatusOr<std::vector<int>> FindColumns(const InputFormat& format,
 
 absl::StatusOr<Header> ReadHeader(const ByteSource& source, const InputFormat& format) {
   Window window(&source, 0, std::max(format.max_record_bytes + 2, kLookedAtBytes));
-  MUSTER_RETURN_IF_ERROR(window.Require(kUtf8Mark.size()));
-  MUSTER_RETURN_IF_ERROR(RefuseUtf16(window.text()));
+  MUSTER_RETURN_IF_ERROR(window.Require(kMaxMarkBytes));
+  MUSTER_RETURN_IF_ERROR(CheckMark(window.text()));
   const bool marked = window.text().substr(0, kUtf8Mark.size()) == kUtf8Mark;
   if (marked) window.Advance(kUtf8Mark.size());
   Header header;

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/base/multiline_records.h"
 #include "muster/input/byte_source.h"
 #include "muster/input/format.h"
 
@@ -35,8 +36,9 @@ struct Slice {
   // The slice is one record that is longer than a record may be. `data` is empty: it was skipped
   // without being held in memory, and counts as one rejected transaction.
   bool oversized = false;
-  absl::string_view data;  // valid until the next call of Next
-  SliceStart next;         // what follows the slice
+  base::MultilineRecords multiline;  // of its records
+  absl::string_view data;            // valid until the next call of Next
+  SliceStart next;                   // what follows the slice
 };
 
 // The slices are a function of the content and the limits alone: reading again, from the start or
@@ -58,7 +60,8 @@ class SliceReader {
     uint32_t records = 0;
     size_t bytes = 0;   // up to the end of the last record
     int64_t lines = 0;  // likewise
-    bool cut = false;   // the text ended too early to tell: measure again with `lookahead_` bytes
+    base::MultilineRecords multiline;
+    bool cut = false;  // the text ended too early to tell: measure again with `lookahead_` bytes
   };
   struct Line {
     size_t end = 0;  // in the text, behind the line end; 0: no record that the slice can hold
@@ -77,8 +80,9 @@ class SliceReader {
   Line LastLine(absl::string_view text, size_t begin) const;
   absl::StatusOr<Slice> SkipLongLine();
 
-  const InputFormat::Kind kind_;
   const char delimiter_;
+  const bool quotes_;
+  const bool multiline_;
   const size_t max_record_bytes_;
   const SliceLimits limits_;
   const size_t lookahead_;  // so many bytes always tell where a slice ends

@@ -56,6 +56,20 @@ TEST_F(SliceReaderTest, GivesARecordAboveMaxBytesASliceOfItsOwn) {
   EXPECT_THAT(Split("a\nlonger\nb\n"), ElementsAre("1: a\n", "2: longer\n", "3: b\n"));
 }
 
+// Two stray quotes swallow what lies between them.
+TEST_F(SliceReaderTest, CountsRecordsOfSeveralLines) {
+  EXPECT_THAT(Split("a\n\"b\nc\nd\"\ne\n\n\"f\ng\"\n"),
+              ElementsAre("1: a\n\"b\nc\nd\"\ne\n\n\"f\ng\"\n"));
+  EXPECT_EQ(last_.multiline, (base::MultilineRecords{2, 5, {2, 7}}));
+  limits_.transactions = 1;
+  Split("a\n\"b\nc\"\nd\n");
+  EXPECT_EQ(last_.multiline, base::MultilineRecords());
+  format_.multiline = false;
+  EXPECT_THAT(Split("\"b\nc\"\n"), ElementsAre("1: \"b\n", "2: c\"\n"));
+  format_.quotes = false;
+  EXPECT_THAT(Split("\"b\nc\"\n"), ElementsAre("1: \"b\n", "2: c\"\n"));
+}
+
 TEST_F(SliceReaderTest, TakesALastLineWithoutNewline) {
   EXPECT_THAT(Split("a\nb"), ElementsAre("1: a\nb"));
 }
@@ -257,7 +271,10 @@ TEST_F(HeaderTest, RefusesUtf16) {
 }
 
 TEST_F(HeaderTest, RefusesAHeaderThatIsNotUtf8) {
-  EXPECT_EQ(ErrorOf("Name,Pr\xEAs\n"), "the header is not UTF-8: byte 8 of it");
+  EXPECT_EQ(
+      ErrorOf("Name,Pr\xEAs\n"),
+      "the header is not UTF-8: byte 8 of it. Its encoding is probably Latin-1: convert it, for "
+      "example with iconv -f LATIN1 -t UTF-8");
 }
 
 TEST_F(HeaderTest, RefusesAnEmptyInput) {
@@ -272,6 +289,23 @@ TEST_F(HeaderTest, RefusesAHeaderWithBrokenQuotes) {
 
 TEST_F(HeaderTest, RefusesLinesThatEndWithCrAlone) {
   EXPECT_THAT(ErrorOf("Name,Price\r1,2\r"), HasSubstr("end with CR alone"));
+}
+
+TEST_F(HeaderTest, RefusesLinesThatEndWithCrCrLf) {
+  EXPECT_THAT(ErrorOf("Name,Price\r\r\n1,2\r\r\n"), HasSubstr("end with CR CR LF"));
+}
+
+TEST_F(HeaderTest, NamesTheDelimiterThatTheFileSeemsToHave) {
+  EXPECT_EQ(ErrorOf("Id;Name;Price\n"),
+            "the input has no column 'Price'; the file seems to have another delimiter: write "
+            "`delimiter: \";\"` below `input` in the job file (its columns: 'Id;Name;Price')");
+  EXPECT_THAT(ErrorOf("Id\tName\tPrice\n"), HasSubstr("write `delimiter: \"\\t\"`"));
+}
+
+TEST_F(HeaderTest, TakesQuotesForTextWhereThereAreNone) {
+  format_.quotes = false;
+  format_.columns = {{"name", "\"Name"}};
+  EXPECT_THAT(Read("\"Name,Price\n\"1\",2\n")->fields, ElementsAre("\"Name", "Price"));
 }
 
 TEST_F(HeaderTest, IsFineWithAHeaderAlone) { EXPECT_EQ(Read("Name,Price")->data.offset, 10u); }

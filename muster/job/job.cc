@@ -20,6 +20,9 @@ void AppendInput(std::string* out, const input::InputFormat& input) {
   if (input.kind == input::InputFormat::Kind::kCsv) {
     Append(out, "input.header", input.header ? "true" : "false");
     Append(out, "input.delimiter", absl::string_view(&input.delimiter, 1));
+    // Only what differs from the default: older revisions stay as they are.
+    if (!input.quotes) Append(out, "input.quote", "none");
+    if (input.quotes && !input.multiline) Append(out, "input.multiline", "false");
   }
   for (const input::ColumnSource& column : input.columns) {
     const int* position = std::get_if<int>(&column.source);

@@ -65,7 +65,7 @@ const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
       {kTop,
        {"name", "input", "item", "order_by", "on_poison", "handler", "groups", "outputs", "queue",
         "tolerate", "sla", "retention"}},
-      {kInput, {"format", "header", "delimiter", "columns", "optional"}},
+      {kInput, {"format", "header", "delimiter", "quote", "multiline", "columns", "optional"}},
       {kItem, {"transactions", "max_bytes"}},
       {kHandler, {"linked", "command", "grpc", "deadline", "version", "env"}},
       {kGroup, {"name", "keys", "measures"}},

@@ -23,6 +23,7 @@ TEST(RevisionTest, IgnoresHowTheFileIsWritten) {
             RevisionOf("# A comment.\n"
                        "handler:\n  linked: \"bill\"\n"
                        "input:\n  header: true   # the default\n  format: csv\n  delimiter: ','\n"
+                       "  quote: double\n  multiline: true\n"
                        "  columns:\n    quantity: Quantity\n    price: Price\n"
                        "name: bills\n"
                        "item: {transactions: 500, max_bytes: 262144}\n"
@@ -52,6 +53,9 @@ TEST(RevisionTest, ChangesWithAllThatDecidesResults) {
   EXPECT_NE(revision, RevisionOf(job + "item: {max_bytes: 255KiB}\n"));
   EXPECT_NE(revision, RevisionOf(job + "queue: {partitions: 2}\n"));
   EXPECT_NE(revision, RevisionOf(job + "order_by: price\n"));
+  EXPECT_NE(revision, changed("csv,", "csv, quote: none,"));
+  EXPECT_NE(revision, changed("csv,", "csv, multiline: false,"));
+  EXPECT_NE(changed("csv,", "csv, quote: none,"), changed("csv,", "csv, multiline: false,"));
 }
 
 // A user may change the patience with a batch, or the tolerance, and continue the batch.

@@ -130,6 +130,22 @@ void ReadOptional(const YamlValue& value, std::vector<ColumnSource>* columns) {
   }
 }
 
+// `quote: none` and `multiline`, of csv.
+void ReadQuotes(const YamlMap& map, InputFormat* input) {
+  const YamlValue quote = map.Optional("quote");
+  bool is_none = false;
+  if (quote.present() && !quote.ReadWord({"double", "none"}, &is_none)) {
+    quote.MustBe("double (RFC 4180: \"…\") or none (a quote is text)");
+  }
+  input->quotes = !is_none;
+  const YamlValue multiline = map.Optional("multiline");
+  if (!multiline.present() || !multiline.ReadBool(&input->multiline)) return;
+  input->expects_multiline = input->multiline;
+  if (is_none && input->multiline) {
+    multiline.Problem("needs quotes, and `quote` is none: without them a line is a record");
+  }
+}
+
 void RefuseFor(const char* format, const char* why, const YamlValue& value) {
   if (value.present()) value.Problem(absl::StrCat("has no meaning for ", format, ": ", why));
 }
@@ -152,8 +168,13 @@ void ReadInput(const YamlValue& section, InputFormat* input) {
               map.Optional("header"));
     RefuseFor(input->kind == InputFormat::Kind::kJsonl ? "jsonl" : "lines", "only csv has one",
               map.Optional("delimiter"));
+    for (const char* key : {"quote", "multiline"}) {
+      RefuseFor(input->kind == InputFormat::Kind::kJsonl ? "jsonl" : "lines",
+                "only csv has quoted fields", map.Optional(key));
+    }
     input->header = false;
   } else {
+    ReadQuotes(map, input);
     map.Optional("header").ReadBool(&input->header);
     ReadDelimiter(map.Optional("delimiter"), &input->delimiter);
   }

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/multiline_records.h"
 #include "muster/base/output_record.h"
 #include "muster/base/trace_context.h"
 #include "muster/ledger/retention.h"
@@ -86,6 +87,7 @@ struct Batch {
   uint64_t source_bytes = 0;            // split so far; all of the source once sealed
   uint64_t items = 0;                   // recorded so far; final once sealed
   uint64_t transactions = 0;            // likewise
+  base::MultilineRecords multiline;     // of these transactions; older musters count none
   uint64_t enqueued_items = 0;          // items below this index were put and acknowledged
   uint32_t refills = 0;                 // times that missing items were put again
   std::vector<PutMark> put_marks;       // by partition; empty: not known
@@ -142,6 +144,9 @@ struct ItemBoundary {
   // Of a job with order_by, whose items hold records of one key each: `offset` is then that in the
   // source as if it had been written in the order of the items.
   std::optional<ItemWindow> window = std::nullopt;
+  // Of a new item, or of all items of its window where it is the first: Create and Append add it to
+  // the batch's. Not stored with the item.
+  base::MultilineRecords multiline = {};
 };
 
 struct BatchPage {

@@ -56,6 +56,20 @@ absl::StatusOr<base::Fingerprint128> HashFrom(absl::string_view bytes) {
 
 }  // namespace
 
+v1::MultilineRecords ToProto(const base::MultilineRecords& multiline) {
+  v1::MultilineRecords form;
+  form.set_records(multiline.records);
+  form.set_lines(multiline.lines);
+  form.mutable_first_lines()->Add(multiline.first.begin(), multiline.first.end());
+  return form;
+}
+
+base::MultilineRecords FromProto(const v1::MultilineRecords& form) {
+  base::MultilineRecords multiline{form.records(), form.lines(), {}};
+  multiline.first.assign(form.first_lines().begin(), form.first_lines().end());
+  return multiline;
+}
+
 v1::BatchRecord RecordOf(const Batch& batch) {
   v1::BatchRecord record;
   record.set_number(batch.number);
@@ -148,6 +162,7 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
     stored->set_incarnation(mark.incarnation);
     stored->set_end(mark.end);
   }
+  if (batch.multiline.records > 0) *progress.mutable_multiline() = ToProto(batch.multiline);
   progress.set_content_deleted(batch.content_deleted);
   progress.set_items_deleted(batch.items_deleted);
   progress.set_disowned(batch.disowned);
@@ -176,6 +191,7 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   for (const v1::PutMark& mark : progress.put_marks()) {
     batch->put_marks.push_back({mark.incarnation(), mark.end()});
   }
+  batch->multiline = FromProto(progress.multiline());
   batch->content_deleted = progress.content_deleted();
   batch->items_deleted = progress.items_deleted();
   batch->disowned = progress.disowned();

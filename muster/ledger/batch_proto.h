@@ -14,6 +14,7 @@ namespace muster::v1 {
 class BatchProgress;
 class BatchRecord;
 class ItemBoundary;
+class MultilineRecords;
 }  // namespace muster::v1
 
 namespace muster::ledger {
@@ -22,6 +23,8 @@ using ItemBoundaryProtos = google::protobuf::RepeatedPtrField<v1::ItemBoundary>;
 
 v1::BatchRecord RecordOf(const Batch& batch);
 v1::BatchProgress ProgressOf(const Batch& batch);
+v1::MultilineRecords ToProto(const base::MultilineRecords& multiline);
+base::MultilineRecords FromProto(const v1::MultilineRecords& form);
 void AddTo(absl::Span<const ItemBoundary> items, ItemBoundaryProtos* protos);
 
 // Each fills its own fields of `batch`. DataLoss: a hash or a state is invalid.

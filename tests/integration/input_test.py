@@ -1,9 +1,31 @@
 """Bad input never stops muster: it refuses or rejects unreadable input, with line and reason."""
 
+import bz2
+import gzip
+import io
+import json
+import lzma
+import zipfile
+
 import harness
 from harness import HEADER, MusterTest
 
 GOOD = "1,A,thing,3,2010-12-01 08:26:00,0.5,7,France"
+
+
+COUNT_PY = """import json, sys
+for line in sys.stdin:
+    item = json.loads(line)
+    print(json.dumps({"item": item["item"], "outcome": "ok", "groups": {"all": [
+        {"k": "x", "n": len(item["transactions"])}]}}), flush=True)
+"""
+COUNTER = """handler: {command: [python3, count.py]}
+groups:
+  - {name: all, keys: [k], measures: {n: int}}
+"""
+JSONL_JOB = "name: tally\ninput: {format: jsonl, columns: [customer, amount]}\n" + COUNTER
+LINES_JOB = "name: tally\ninput: {format: lines}\n" + COUNTER
+PAIRS_JOB = "name: tally\ninput: {columns: [n, text], format: csv}\n" + COUNTER
 
 
 class RefusedInputTest(MusterTest):
@@ -31,6 +53,51 @@ class RefusedInputTest(MusterTest):
     def test_utf_16(self):
         self.refuses(self.write("in.csv", (HEADER + "\n" + GOOD).encode("utf-16")), "UTF-8")
 
+    def test_another_kind_of_file_by_its_name_with_what_to_do(self):
+        rows = (HEADER + "\n" + f"{GOOD}\n".replace("thing", "Größe") * 300).encode()
+        workbook = io.BytesIO()
+        with zipfile.ZipFile(workbook, "w") as archive:
+            archive.writestr("xl/workbook.xml", "<x/>" * 50)
+        for content, words in (
+                (gzip.compress(rows), ("gzip -dc",)),
+                (bz2.compress(rows), ("bzip2 -dc",)),
+                (lzma.compress(rows), ("xz -dc",)),
+                (bytes.fromhex("28b52ffd2058") + b"x" * 40, ("zstd -dc",)),
+                (workbook.getvalue(), ("Excel", "CSV UTF-8")),
+                (rows.decode().encode("latin-1"), ("line 2", "iconv -f LATIN1 -t UTF-8")),
+                (rows.decode().encode("utf-16-le"), ("iconv -f UTF-16LE -t UTF-8",)),
+                (rows.decode().encode("utf-16-be"), ("iconv -f UTF-16BE -t UTF-8",)),
+                (rows.decode().encode("utf-32"), ("iconv -f UTF-32 -t UTF-8",)),
+                (rows + b"\0" * 5000, ("ends with 5000 NUL bytes",)),
+                (rows.replace(b"\n", b"\r\r\n"), ("CR CR LF",)),
+                (rows.replace(b",", b";"), ('delimiter: ";"',)),
+                (b"sep=;\n" + rows.replace(b",", b";"), ("sep=", 'delimiter: ";"')),
+                (b"<!DOCTYPE html>\n<html><title>404</title>", ("HTML",)),
+                (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", ("PDF",)),
+        ):
+            with self.subTest(words=words):
+                self.refuses(self.write("in.csv", content), "in.csv", *words)
+
+    def test_what_is_no_json_lines(self):
+        self.write("count.py", COUNT_PY)
+        job = self.write("job.yaml", JSONL_JOB)
+        objects = [{"customer": "a", "amount": n} for n in range(300)]
+        lines = [json.dumps(o) for o in objects]
+        for content, words in (
+                (json.dumps(objects), ("JSON array", "jq -c '.[]'")),
+                ("[\n" + ",\n".join(lines) + "\n]\n", ("JSON array", "jq -c '.[]'")),
+                ("\n".join(json.dumps(o, indent=2) for o in objects), ("several lines", "jq -c .")),
+                ("\r".join(lines), ("CR alone",)),
+                ("customer,amount\na,1\nb,2\n", ("none of the first 3 lines is a JSON object",)),
+        ):
+            with self.subTest(words=words):
+                self.refuses(self.write("in.jsonl", content), "in.jsonl", *words, job=job)
+
+    def test_lines_that_end_with_cr_alone(self):
+        self.write("count.py", COUNT_PY)
+        job = self.write("job.yaml", LINES_JOB)
+        self.refuses(self.write("in.txt", "\r".join("abc" for _ in range(300))), "CR alone", job=job)
+
     def test_job_file_mistakes_name_file_line_and_field(self):
         data = self.write("in.csv", f"{HEADER}\n{GOOD}\n")
         text = harness.RETAIL_JOB.read_text()
@@ -52,6 +119,45 @@ class RefusedInputTest(MusterTest):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"broken\.yaml:\d+:\d+: ")
         self.assertEqual(self.muster("job", "check", harness.RETAIL_JOB).returncode, 0)
+
+
+class RecordsOfSeveralLinesTest(MusterTest):
+    """Two stray quotes make one record of many: it is never unsaid."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("count.py", COUNT_PY)
+        rows = [f"{n},plain" for n in range(50)]
+        rows[9] = '9,"stray'
+        rows[40] = '40,stray"'
+        self.swallowed = self.write("in.csv", "n,text\n" + "\n".join(rows) + "\n")
+
+    def run_with(self, *keys):
+        job = self.write("job.yaml", PAIRS_JOB.replace("csv", ", ".join(("csv", *keys))))
+        return self.run_job(self.swallowed, job=job)
+
+    def test_they_are_counted_and_warned_of(self):
+        code, result, errors = self.run_with()
+        self.assertEqual(code, 0, errors)
+        self.assertEqual((result["transactions"], result["multiline_records"],
+                          result["multiline_record_lines"]), (19, 1, 32))
+        self.assertRegex(errors, r"warning: 1 record .*32 lines.* line 11\b.*multiline: false")
+        shown = self.muster("batch", "get", result["batch"], "--data-dir", self.data_dir).stdout
+        self.assertRegex(shown, r"multiline_records: 1\n.*lines: 32\n.*\[11\]\n")
+
+    def test_a_job_that_expects_them_is_not_warned(self):
+        code, result, errors = self.run_with("multiline: true")
+        self.assertEqual((code, result["multiline_records"]), (0, 1), errors)
+        self.assertNotIn("warning", errors)
+
+    def test_a_job_may_have_none(self):
+        code, result, errors = self.run_with("multiline: false")
+        self.assertEqual((code, result["transactions"], result["rejected"]), (3, 50, 1), errors)
+        self.assertNotIn("multiline_records", result)
+
+    def test_a_job_may_take_quotes_as_they_are(self):
+        code, result, errors = self.run_with("quote: none")
+        self.assertEqual((code, result["transactions"], result["rejected"]), (0, 50, 0), errors)
 
 
 class RejectedRowsTest(MusterTest):
@@ -82,6 +188,11 @@ class RejectedRowsTest(MusterTest):
     def test_bytes_that_are_not_utf_8(self):
         self.rejects(f"{HEADER}\n{GOOD}\n".encode() + b"1,A,caf\xe9,3,2010-12-01 08:26:00,0.5,7,X\n",
                      r"(?m)^ *3  .*UTF-8", aggregated=1)
+
+    def test_nul_bytes_and_a_cr_that_no_lf_follows(self):
+        self.rejects(f"{HEADER}\n" + GOOD.replace("thing", "th\0ing") + "\n" + GOOD + "\r" + GOOD +
+                     "\n" + GOOD.replace("thing", '"two\rlines"') + "\n",
+                     r"(?m)^ *2  .*NUL", r"(?m)^ *3  .*CR that no LF follows", aggregated=1)
 
     def test_values_that_do_not_parse(self):
         rows = [GOOD.replace(",3,", ",three,"), GOOD.replace("0.5", "1e3"),

@@ -35,7 +35,10 @@ void AddTo(Batch* batch, absl::Span<const ItemBoundary> items) {
                   batch->number, ": item at ", items[i - 1].offset, " of ", items[i - 1].length,
                   " bytes, and the next at ", items[i].offset);
   }
-  for (const ItemBoundary& item : items) batch->transactions += item.transactions;
+  for (const ItemBoundary& item : items) {
+    batch->transactions += item.transactions;
+    batch->multiline.Add(item.multiline);
+  }
   batch->items += items.size();
   batch->source_bytes = items.back().offset + items.back().length;
 }

@@ -237,6 +237,19 @@ TEST_F(LedgerTest, RecordsABatchThatIsSealedWithAllOfItsItems) {
   EXPECT_EQ(ledger_->Get(7)->state, BatchState::kComplete);
 }
 
+TEST_F(LedgerTest, CountsTheRecordsOfSeveralLinesOfABatch) {
+  std::vector<ItemBoundary> items = Run(0, 4);
+  items[1].multiline = {3, 7, {8, 9, 10}};
+  items[3].multiline = {4, 40, {20, 21, 22, 23}};
+  Batch batch;
+  batch.number = 7;
+  batch.request_id = "r";
+  ASSERT_TRUE(ledger_->Create(batch, {items[0], items[1]}).ok());
+  ASSERT_TRUE(ledger_->Append(7, 2, {items[2], items[3]}).ok());
+  Open();
+  EXPECT_EQ(ledger_->Get(7)->multiline, (base::MultilineRecords{7, 47, {8, 9, 10, 20, 21}}));
+}
+
 TEST_F(LedgerTest, RecordsABatchWithItsContentAndItsFirstItems) {
   Batch batch;
   batch.number = 7;

@@ -41,7 +41,8 @@ absl::Status CheckSameInput(const ledger::Batch& batch, const job::JobDefinition
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition then,
                           job::ParseJob(batch.job_definition, batch.job));
   if (then.input.kind == now.input.kind && then.input.header == now.input.header &&
-      then.input.delimiter == now.input.delimiter) {
+      then.input.delimiter == now.input.delimiter && then.input.quotes == now.input.quotes &&
+      then.input.multiline == now.input.multiline) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -61,7 +62,7 @@ v1::SubmitHeader HeaderOf(const ledger::Batch& batch, const std::string& request
 
 // Not a name that muster gives any other submission.
 std::string RequestIdOf(uint64_t batch, int64_t retry) {
-  return absl::StrCat("muster-retry:", batch, ":", retry);
+  return absl::StrCat(batch::kRetryRequest, batch, ":", retry);
 }
 
 // Whether the batch needs no more content. Also one that was cancelled: a part of it may be

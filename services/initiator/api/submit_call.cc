@@ -101,7 +101,7 @@ absl::Status SubmitCall::TakeAtOnce(const v1::SubmitHeader& header) {
   MUSTER_ASSIGN_OR_RETURN(const batch::InlineContent whole, WholeIn(content, seal));
   std::optional<batch::InlineContent> kept;
   if (whole.data.size() <= batch::kMaxInlineContentBytes) kept = whole;
-  MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header, kept));
+  MUSTER_ASSIGN_OR_RETURN(batch_, submissions_->Begin(header, kept, {.content = whole.data}));
   MUSTER_RETURN_IF_ERROR(Accept());
   // Content that is already recorded as a whole needs no upload: Seal compares it with the record.
   const bool is_recorded = upload_ == nullptr && batch_.source_content.has_value();

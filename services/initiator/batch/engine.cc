@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
@@ -48,6 +49,12 @@ constexpr absl::Duration kJobTrust = absl::Minutes(1);
 constexpr int kContentRecheckShare = 10;
 constexpr absl::Duration kMinContentRecheck = absl::Seconds(1);
 constexpr absl::Duration kMaxContentRecheck = absl::Minutes(1);
+
+// Whether no item of the batch was made yet, so that it may still be refused for its content.
+bool IsUnsplit(const ledger::Batch& batch) {
+  return batch.state == ledger::BatchState::kOpen && batch.items == 0 &&
+         !absl::StartsWith(batch.request_id, kRetryRequest);
+}
 
 }  // namespace
 
@@ -188,11 +195,9 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_to
 absl::StatusOr<std::unique_ptr<BatchSource>> BatchEngine::OpenSource(const ledger::Batch& batch,
                                                                      const std::stop_token& stop) {
   if (tools_.content == nullptr || !tools_.content->Stores(batch)) {
-    return BatchSource::Open(batch.source_path, job_->input);
+    return BatchSource::Open(batch.source_path, job_->input, IsUnsplit(batch));
   }
-  if (!batch.content.empty()) {
-    return BatchSource::Over(SourceOf(batch.content), tools_.content->PathOf(number_), job_->input);
-  }
+  if (!batch.content.empty()) return SourceOver(batch, SourceOf(batch.content));
   const bool was_whole =
       batch.state != ledger::BatchState::kOpen || batch.sealed_content.has_value();
   if (was_whole && !batch.content_deleted && !tools_.content->IsSealed(number_)) {
@@ -204,6 +209,12 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchEngine::OpenSource(const ledge
   MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<const input::ByteSource> content,
                           tools_.content->OpenContent(number_));
   MUSTER_RETURN_IF_ERROR(CheckContent(batch, &content, stop));
+  return SourceOver(batch, std::move(content));
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> BatchEngine::SourceOver(
+    const ledger::Batch& batch, std::shared_ptr<const input::ByteSource> content) {
+  if (IsUnsplit(batch)) MUSTER_RETURN_IF_ERROR(CheckNewContent(*content, job_->input));
   return BatchSource::Over(std::move(content), tools_.content->PathOf(number_), job_->input);
 }
 

@@ -142,6 +142,8 @@ class BatchEngine {
   absl::Status Prepare(const ledger::Batch& batch, const std::stop_token& stop);
   absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const ledger::Batch& batch,
                                                           const std::stop_token& stop);
+  absl::StatusOr<std::unique_ptr<BatchSource>> SourceOver(
+      const ledger::Batch& batch, std::shared_ptr<const input::ByteSource> content);
   // DataLoss: `*content`, which is to be split, is not what the batch's submitter sealed. If it is,
   // `*content` will read nothing else.
   absl::Status CheckContent(const ledger::Batch& batch,

@@ -116,6 +116,23 @@ TEST_F(BatchEngineTest, ReportsContentThatTheJobCannotReadAsRefused) {
   EXPECT_THAT(engine_->refusal().message(), HasSubstr("column"));
 }
 
+TEST_F(BatchEngineTest, RefusesContentOfAnotherKindBeforeAnItemIsMade) {
+  BeginWithRecords(10);
+  std::ofstream(input_) << "n\n\xE9\n\xE9\n\xE9\n";
+  EXPECT_EQ(RunToEnd(engine_.get(), &wakeup_, &clock_, kInterval, {}).value(),
+            StepResult::kRefused);
+  EXPECT_THAT(engine_->refusal().message(), HasSubstr("iconv -f LATIN1"));
+  EXPECT_EQ(ledger_->Get(number_)->items, 0u);
+}
+
+// An older muster may have begun a batch of it.
+TEST_F(BatchEngineTest, GoesOnWithContentOfAnotherKindWhereItemsWereMade) {
+  Begin("n\n\xE9\n\xE9\n\xE9\n");
+  ledger::ItemBoundary item{2, 2, 2, 1, base::Fingerprint("\xE9\n"), false};
+  ASSERT_TRUE(ledger_->Append(number_, 0, {item}).ok());
+  ASSERT_TRUE(Run([&] { Count({0, 1}); }).ok());
+}
+
 // The content of one upload, which a test may change as a power cut does.
 class OneUpload final : public ContentStore {
  public:

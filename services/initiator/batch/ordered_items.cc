@@ -74,6 +74,7 @@ absl::StatusOr<OrderedItem> OrderedItems::ItemAt(size_t place) const {
   item.boundary.length = slice.length;
   item.boundary.transactions = slice.transactions;
   item.boundary.oversized = slice.oversized;
+  if (place == 0) item.boundary.multiline = window_->multiline;
   item.boundary.window = ledger::ItemWindow{window_->start.offset, window_->start.line};
   if (slice.oversized) {
     item.boundary.first_line = window_->start.line;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
+#include "muster/input/content_kind.h"
 
 namespace muster::initiator::batch {
 
@@ -23,9 +24,16 @@ input::SliceLimits SliceLimitsOf(const job::JobDefinition& job) {
   return {static_cast<uint32_t>(job.item.transactions), job.item.max_bytes};
 }
 
+absl::Status CheckNewContent(const input::ByteSource& content, const input::InputFormat& format) {
+  MUSTER_RETURN_IF_ERROR(input::CheckContentKind(content, format));
+  return input::ReadHeader(content, format).status();
+}
+
 absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(const std::string& path,
-                                                               const input::InputFormat& format) {
+                                                               const input::InputFormat& format,
+                                                               bool is_new) {
   MUSTER_ASSIGN_OR_RETURN(auto file, input::FileSource::Open(path));
+  if (is_new) MUSTER_RETURN_IF_ERROR(base::Annotate(CheckNewContent(*file, format), path));
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::canonical(path, error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("find ", path));
@@ -65,6 +73,7 @@ absl::StatusOr<ledger::ItemBoundary> BatchSource::BoundaryOf(const input::Slice&
                             slice.transactions,
                             base::Fingerprint(slice.data),
                             slice.oversized};
+  item.multiline = slice.multiline;
   if (item.oversized) {
     MUSTER_ASSIGN_OR_RETURN(item.content, Fingerprint(item.offset, item.length));
   }
@@ -155,7 +164,9 @@ std::vector<ledger::ItemBoundary> SplitInline(const job::JobDefinition& job,
                                               absl::string_view content) {
   std::vector<ledger::ItemBoundary> items;
   if (job.order_by.has_value()) return items;  // the enqueuer groups them
-  const auto source = BatchSource::Over(SourceOf(std::string(content)), "", job.input);
+  const std::shared_ptr<const input::ByteSource> bytes = SourceOf(std::string(content));
+  if (!CheckNewContent(*bytes, job.input).ok()) return items;
+  const auto source = BatchSource::Over(bytes, "", job.input);
   if (!source.ok()) return items;
   input::SliceReader slices = (*source)->Slices((*source)->FirstRecord(), SliceLimitsOf(job));
   while (items.size() < kMaxInlineItems) {

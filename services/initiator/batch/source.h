@@ -25,13 +25,25 @@ namespace muster::initiator::batch {
 // The limits of one item of the job: how much input it may hold.
 input::SliceLimits SliceLimitsOf(const job::JobDefinition& job);
 
+// InvalidArgument, in words for the user: no batch of `format` is to be made of `content`, of which
+// nothing was split yet (input::CheckContentKind, ReadHeader). HasNotArrived: it still grows, and
+// cannot be told yet.
+absl::Status CheckNewContent(const input::ByteSource& content, const input::InputFormat& format);
+
+// Begins the request id of a batch that retries the records that another one rejected
+// (api/retries.h). Its content is not held against CheckNewContent: it may have no other records
+// than those that cannot be read.
+inline constexpr absl::string_view kRetryRequest = "muster-retry:";
+
 // Thread-compatible.
 class BatchSource {
  public:
   // Opens the file and reads its header. Errors name the file and what is wrong with it: missing, a
-  // folder, empty where a header is due, a column that is not there, not UTF-8.
+  // folder, empty where a header is due, a column that is not there, not UTF-8. `is_new`: nothing
+  // of it was split yet, and it is held against CheckNewContent.
   static absl::StatusOr<std::unique_ptr<BatchSource>> Open(const std::string& path,
-                                                           const input::InputFormat& format);
+                                                           const input::InputFormat& format,
+                                                           bool is_new = false);
 
   // The same for content at `path` that is already open and may still grow. HasNotArrived: its
   // header has not arrived yet.

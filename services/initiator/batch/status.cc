@@ -86,6 +86,7 @@ v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, abs
   status.mutable_retried_in()->Add(counted.retried_in.begin(), counted.retried_in.end());
   status.mutable_replaces()->Add(counted.replaces.begin(), counted.replaces.end());
   status.set_replaced_by(counted.replaced_by);
+  if (batch.multiline.records > 0) *status.mutable_multiline() = ledger::ToProto(batch.multiline);
   status.set_held_back_items(static_cast<int64_t>(batch_status.held_back_items));
   return status;
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "muster/base/status.h"
 #include "muster/input/byte_source.h"
+#include "muster/input/content_kind.h"
 #include "muster/input/json_members.h"
 #include "muster/input/record_parser.h"
 #include "muster/input/slice_reader.h"
@@ -49,19 +50,20 @@ std::vector<std::string> SourcesOf(const input::InputFormat& format) {
   return sources;
 }
 
-std::string CsvField(absl::string_view text, char delimiter) {
-  const std::string special = absl::StrCat("\"\r\n", std::string(1, delimiter));
-  if (text.find_first_of(special) == absl::string_view::npos) return std::string(text);
+std::string CsvField(absl::string_view text, const input::InputFormat& format) {
+  const std::string special = absl::StrCat("\"\r\n", std::string(1, format.delimiter));
+  const bool is_plain = text.find_first_of(special) == absl::string_view::npos;
+  if (is_plain || !format.quotes) return std::string(text);
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-std::string CsvLine(const std::vector<std::string>& fields, char delimiter) {
-  std::string line = absl::StrJoin(fields, std::string(1, delimiter),
-                                   [delimiter](std::string* out, const std::string& field) {
-                                     out->append(CsvField(field, delimiter));
+std::string CsvLine(const std::vector<std::string>& fields, const input::InputFormat& format) {
+  std::string line = absl::StrJoin(fields, std::string(1, format.delimiter),
+                                   [&format](std::string* out, const std::string& field) {
+                                     out->append(CsvField(field, format));
                                    });
   // Of one column, an empty line would be no record.
-  return line.empty() ? "\"\"" : line;
+  return line.empty() && format.quotes ? "\"\"" : line;
 }
 
 std::string JsonText(absl::string_view text) {
@@ -85,7 +87,7 @@ absl::Status BadRecord(absl::string_view why) { return rpc::BadField("record", w
 RecordForm::RecordForm(input::InputFormat format)
     : format_(std::move(format)), sources_(SourcesOf(format_)) {
   if (format_.kind == Kind::kCsv && format_.header) {
-    header_ = CsvLine(sources_, format_.delimiter) + "\n";
+    header_ = CsvLine(sources_, format_) + "\n";
   }
 }
 
@@ -128,7 +130,9 @@ absl::Status RecordForm::Check(absl::string_view record) const {
   if (parsed.total() != 1 || slice->offset + slice->length != content.size()) {
     return BadRecord("must be one record, and has several lines");
   }
-  return absl::OkStatus();
+  // The batch that gathers it is held against the same.
+  const absl::Status kind = input::CheckContentKind(source, format_);
+  return kind.ok() ? absl::OkStatus() : BadRecord(kind.message());
 }
 
 absl::StatusOr<std::map<std::string, std::string>> RecordForm::TextsOf(const Fields& fields) const {
@@ -159,6 +163,12 @@ absl::StatusOr<std::string> RecordForm::Write(const Fields& fields) const {
   std::vector<std::string> parts;
   for (const std::string& source : sources_) {
     const auto text = texts.find(source);
+    if (text != texts.end() && !format_.quotes &&
+        absl::StrContains(text->second, format_.delimiter)) {
+      return rpc::BadField("fields", absl::StrCat("the field '", source,
+                                                  "' holds the delimiter, and "
+                                                  "the job's `input.quote` is none"));
+    }
     if (format_.kind != Kind::kJsonl) {
       parts.push_back(text == texts.end() ? "" : text->second);
     } else if (text != texts.end()) {
@@ -167,7 +177,7 @@ absl::StatusOr<std::string> RecordForm::Write(const Fields& fields) const {
   }
   switch (format_.kind) {
     case Kind::kCsv:
-      return CsvLine(parts, format_.delimiter);
+      return CsvLine(parts, format_);
     case Kind::kJsonl:
       return absl::StrCat("{", absl::StrJoin(parts, ","), "}");
     case Kind::kLines:

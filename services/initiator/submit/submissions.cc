@@ -9,6 +9,7 @@
 #include "muster/base/log.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/input/byte_source.h"
 #include "muster/item/batch_trace.h"
 #include "muster/item/labels.h"
 #include "muster/job/limits.h"
@@ -127,6 +128,12 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
       if (!options.revision.empty() && begun.job.revision != options.revision) {
         if (!begun.certain) continue;
         return JobChanged(begun.job);
+      }
+      if (!options.content.empty()) {
+        const absl::Status fits =
+            batch::CheckNewContent(input::TextSource(options.content), begun.job.input);
+        if (!fits.ok() && !begun.certain) continue;
+        MUSTER_RETURN_IF_ERROR(fits);
       }
       if (admitted || !begun.job.queue.max_drain.has_value()) {
         absl::StatusOr<ledger::Batch> draft = Draft(header, begun.job, trace, whole);

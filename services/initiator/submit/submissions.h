@@ -61,6 +61,9 @@ struct BeginOptions {
   // It is sealed as it is recorded, or decided, if its items reach to the end of the content that
   // comes with the header. So the first result of it may complete it.
   bool seal = false;
+  // All of the content, where it has come with the header: no batch begins of content that
+  // batch::CheckNewContent refuses. Empty: it comes later.
+  absl::string_view content = {};
 };
 
 // Whether the batch was not begun because its job is at another revision than BeginOptions names.

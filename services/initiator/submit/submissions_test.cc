@@ -107,6 +107,13 @@ class SubmissionsTest : public ::testing::Test {
     return of(initiator).submissions->Begin(header);
   }
 
+  absl::Status BeginOf(const std::string& initiator, absl::string_view content) {
+    v1::SubmitHeader header;
+    header.set_job("shop");
+    header.set_request_id("march");
+    return of(initiator).submissions->Begin(header, std::nullopt, {.content = content}).status();
+  }
+
   std::vector<uint64_t> OpenOf(const std::string& initiator) {
     return of(initiator).ledger->ListOpen().value();
   }
@@ -153,6 +160,13 @@ TEST_F(SubmissionsTest, RecordABatchWhileItsRequestIdIsClaimedAndItsJobIsConfirm
   EXPECT_FALSE(begun->undecided);
   EXPECT_TRUE(begun->request_claimed);
   EXPECT_FALSE(of("a").ledger->Get(begun->number)->undecided);
+}
+
+TEST_F(SubmissionsTest, BeginNoBatchOfContentOfAnotherKind) {
+  const absl::Status refused = BeginOf("a", "\x1F\x8B\x08 and so on");
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_NE(refused.message().find("gzip"), absl::string_view::npos) << refused;
+  EXPECT_TRUE(OpenOf("a").empty());
 }
 
 TEST_F(SubmissionsTest, WithdrawABatchWhoseClaimIsLostWhileItIsRecorded) {

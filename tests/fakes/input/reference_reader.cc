@@ -8,21 +8,22 @@ namespace {
 // One CSV record, by the book. Answers false when the quotes do not work out.
 class RecordByTheBook {
  public:
-  RecordByTheBook(const std::string& text, size_t begin, char delimiter)
-      : text_(text), at_(begin), delimiter_(delimiter) {}
+  RecordByTheBook(const std::string& text, size_t begin, const InputFormat& format)
+      : text_(text), at_(begin), format_(format), delimiter_(format.delimiter) {}
 
   bool Read() {
     while (true) {
       fields.emplace_back();
-      if (at_ < text_.size() && text_[at_] == '"') {
+      if (format_.quotes && at_ < text_.size() && text_[at_] == '"') {
         if (!Quoted()) return false;
       } else {
         while (at_ < text_.size() && text_[at_] != delimiter_ && text_[at_] != '\n') {
           plain_quote_ |= text_[at_] == '"';
+          lone_cr |= text_[at_] == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] != '\n';
           fields.back() += text_[at_++];
         }
       }
-      if (newline_inside && plain_quote_) return false;
+      if (newline_inside && (plain_quote_ || !format_.multiline)) return false;
       if (at_ >= text_.size() || text_[at_] == '\n') break;
       ++at_;  // the delimiter
     }
@@ -35,6 +36,7 @@ class RecordByTheBook {
   std::vector<std::string> fields;
   size_t text_end = 0;
   bool newline_inside = false;
+  bool lone_cr = false;
 
  private:
   bool Quoted() {
@@ -60,18 +62,25 @@ class RecordByTheBook {
 
   const std::string& text_;
   size_t at_;
+  const InputFormat& format_;
   const char delimiter_;
   bool plain_quote_ = false;
   bool last_quoted_ = false;
 };
 
 void ReadCsv(const std::string& text, const InputFormat& format, ReferenceRecord* record) {
-  RecordByTheBook book(text, record->begin, format.delimiter);
+  RecordByTheBook book(text, record->begin, format);
   const bool sound = book.Read() && book.text_end - record->begin <= format.max_record_bytes;
   record->broken = !sound;
   if (!sound) return;
   record->fields = book.fields;
   record->end = std::min(book.text_end + 1, text.size());
+  const std::string bytes = text.substr(record->begin, record->end - record->begin);
+  record->suspicious = book.lone_cr || bytes.find('\0') != std::string::npos;
+  record->lines =
+      1 + static_cast<size_t>(std::count(
+              bytes.begin(),
+              bytes.begin() + static_cast<std::ptrdiff_t>(book.text_end - record->begin), '\n'));
 }
 
 }  // namespace
@@ -107,9 +116,12 @@ std::vector<ReferenceSlice> SliceByReference(const std::vector<ReferenceRecord>&
     const bool fits = !slices.empty() && !slices.back().oversized && !record.oversized &&
                       slices.back().records < transactions &&
                       record.end - slices.back().begin <= max_bytes;
-    if (!fits) slices.push_back({record.begin, 0, 0, record.oversized});
+    if (!fits) slices.push_back({.begin = record.begin, .oversized = record.oversized});
     slices.back().end = record.end;
     ++slices.back().records;
+    if (record.lines == 1) continue;
+    ++slices.back().multiline_records;
+    slices.back().multiline_lines += record.lines;
   }
   return slices;
 }

@@ -17,6 +17,8 @@ struct ReferenceRecord {
   int64_t line = 1;
   bool oversized = false;
   bool broken = false;              // its quotes do not work out
+  bool suspicious = false;          // it has a NUL, or outside of quotes a CR that no LF follows
+  size_t lines = 1;                 // that it spans
   std::vector<std::string> fields;  // of a sound CSV record
 };
 
@@ -28,6 +30,8 @@ struct ReferenceSlice {
   size_t begin = 0;
   size_t end = 0;
   size_t records = 0;
+  size_t multiline_records = 0;
+  size_t multiline_lines = 0;  // that these span
   bool oversized = false;
 };
 std::vector<ReferenceSlice> SliceByReference(const std::vector<ReferenceRecord>& records,
