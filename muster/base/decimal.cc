@@ -134,10 +134,11 @@ constexpr int kMaxExponent = 9999;
 std::optional<int> ReadExponent(absl::string_view text) {
   int exponent = 0;
   text.remove_prefix(1);
-  const absl::string_view digits = text.substr(!text.empty() && text[0] == '+' ? 1 : 0);
-  const absl::string_view first = digits.substr(!digits.empty() && digits[0] == '-' ? 1 : 0);
-  if (first.empty() || first[0] < '0' || first[0] > '9') return std::nullopt;
+  const bool is_signed = !text.empty() && (text[0] == '+' || text[0] == '-');
+  const absl::string_view digits = text.substr(is_signed ? 1 : 0);
+  if (digits.empty() || digits[0] < '0' || digits[0] > '9') return std::nullopt;
   if (!absl::SimpleAtoi(digits, &exponent)) return std::nullopt;
+  if (text[0] == '-') exponent = -exponent;
   return std::clamp(exponent, -kMaxExponent, kMaxExponent);
 }
 

@@ -134,9 +134,7 @@ void ReadOptional(const YamlValue& value, std::vector<ColumnSource>* columns) {
 void ReadQuotes(const YamlMap& map, InputFormat* input) {
   const YamlValue quote = map.Optional("quote");
   bool is_none = false;
-  if (quote.present() && !quote.ReadWord({"double", "none"}, &is_none)) {
-    quote.MustBe("double (RFC 4180: \"…\") or none (a quote is text)");
-  }
+  if (quote.present()) quote.ReadWord({"double", "none"}, &is_none);
   input->quotes = !is_none;
   const YamlValue multiline = map.Optional("multiline");
   if (!multiline.present() || !multiline.ReadBool(&input->multiline)) return;
