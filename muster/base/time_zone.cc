@@ -20,8 +20,8 @@ constexpr size_t kMaxNameBytes = 64;
 // machine, so that no caller has a file of the host read: "../../etc/passwd", ":/path".
 bool IsZoneName(absl::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes &&
-         absl::ascii_isalpha(static_cast<unsigned char>(name[0])) &&
-         name != "localtime" && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+         absl::ascii_isalpha(static_cast<unsigned char>(name[0])) && name != "localtime" &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
            return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '+' || c == '/';
          });
 }
@@ -34,13 +34,14 @@ absl::StatusOr<absl::TimeZone> FindTimeZone(absl::string_view name) {
     if (absl::LoadTimeZone(std::string(name), &zone)) return zone;
     if (!absl::LoadTimeZone(kAnyZone, &zone)) {
       return absl::FailedPreconditionError(
-          absl::StrCat(Quoted(name), " cannot be looked up: this machine has no time zone data; "
+          absl::StrCat(Quoted(name),
+                       " cannot be looked up: this machine has no time zone data; "
                        "install its package tzdata, or use UTC"));
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("no time zone ", Quoted(name), ": its name is one such as ", kAnyZone,
-                   ", of the system's tzdata"));
+  return absl::InvalidArgumentError(absl::StrCat("no time zone ", Quoted(name),
+                                                 ": its name is one such as ", kAnyZone,
+                                                 ", of the system's tzdata"));
 }
 
 }  // namespace muster::base

@@ -48,8 +48,11 @@ const Magic kMagics[] = {
      "unpack it first, for example with gzip -dc FILE > UNPACKED"},
     {0, "BZh", "compressed with bzip2",
      "unpack it first, for example with bzip2 -dc FILE > UNPACKED", true},
-    {0, absl::string_view("\xFD" "7zXZ\0", 6), "compressed with xz",
-     "unpack it first, for example with xz -dc FILE > UNPACKED"},
+    {0,
+     absl::string_view("\xFD"
+                       "7zXZ\0",
+                       6),
+     "compressed with xz", "unpack it first, for example with xz -dc FILE > UNPACKED"},
     {0, "\x28\xB5\x2F\xFD", "compressed with zstd",
      "unpack it first, for example with zstd -dc FILE > UNPACKED"},
     {0, "\x04\x22\x4D\x18", "compressed with lz4",
@@ -86,8 +89,9 @@ absl::Status CheckZip(absl::string_view text) {
   if (absl::StrContains(text, "opendocument")) {
     return Refuse("an OpenDocument file", "save its sheet as CSV in UTF-8 first");
   }
-  return Refuse("a ZIP archive",
-                "unpack it first, for example with unzip -p FILE > UNPACKED where it holds one file");
+  return Refuse(
+      "a ZIP archive",
+      "unpack it first, for example with unzip -p FILE > UNPACKED where it holds one file");
 }
 
 absl::Status CheckMagic(absl::string_view text) {
@@ -156,10 +160,10 @@ absl::Status CheckEncoding(absl::string_view text, bool is_all) {
   });
   if (unreadable < kFewRecords || letters_of_utf8 > unreadable / 10) return absl::OkStatus();
   const std::string hint = EncodingHint(text);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the input is not UTF-8: ", unreadable, " of its first ", lines, " lines are not, at first byte ",
-      first_byte, " of line ", first_line,
-      hint.empty() ? ". It seems to be binary data, and no text" : hint));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the input is not UTF-8: ", unreadable, " of its first ", lines,
+                   " lines are not, at first byte ", first_byte, " of line ", first_line,
+                   hint.empty() ? ". It seems to be binary data, and no text" : hint));
 }
 
 // Lines.
@@ -238,8 +242,9 @@ absl::Status CheckJsonLines(absl::string_view text, bool is_all) {
   if (objects > 0 && !is_array) return absl::OkStatus();
   const absl::string_view start = absl::StripLeadingAsciiWhitespace(text);
   if (is_array || absl::StartsWith(start, "[")) {
-    return Refuse("one JSON array, not JSON lines",
-                  "write each object on a line of its own, for example with jq -c '.[]' FILE > LINES");
+    return Refuse(
+        "one JSON array, not JSON lines",
+        "write each object on a line of its own, for example with jq -c '.[]' FILE > LINES");
   }
   if (IsSpreadJson(start) && lines > 1) {
     return Refuse("JSON whose objects span several lines",
@@ -256,18 +261,20 @@ absl::Status CheckSepLine(absl::string_view text) {
   const absl::string_view line = WithoutLineEnd(text.substr(0, text.find('\n')));
   if (line.size() != 5 || !absl::StartsWithIgnoreCase(line, "sep=")) return absl::OkStatus();
   const std::string delimiter = line[4] == '\t' ? "\\t" : std::string(line.substr(4));
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the input begins with ", base::Quoted(line), ", which only Excel reads: delete this line, and "
-      "write `delimiter: \"", delimiter, "\"` below `input` in the job file"));
+  return absl::InvalidArgumentError(absl::StrCat("the input begins with ", base::Quoted(line),
+                                                 ", which only Excel reads: delete this line, and "
+                                                 "write `delimiter: \"",
+                                                 delimiter, "\"` below `input` in the job file"));
 }
 
 absl::Status CheckCsv(const InputFormat& format, absl::string_view text) {
   MUSTER_RETURN_IF_ERROR(CheckSepLine(text));
   const absl::string_view line = FirstLine(text);
-  const bool is_json = absl::StartsWith(line, "{\"") || absl::StartsWith(line, "[{") ||
-                       line == "{" || line == "[";
+  const bool is_json =
+      absl::StartsWith(line, "{\"") || absl::StartsWith(line, "[{") || line == "{" || line == "[";
   if (!format.header || !is_json) return absl::OkStatus();
-  return Refuse("JSON, not CSV", "is `format: csv` of the job right? JSON lines are `format: jsonl`");
+  return Refuse("JSON, not CSV",
+                "is `format: csv` of the job right? JSON lines are `format: jsonl`");
 }
 
 // Of a source that has stopped growing: the end is not padded with NUL bytes.
@@ -319,9 +326,8 @@ std::string EncodingHint(absl::string_view text) {
   }
   if (has_controls || !(has_c1 || has_letters)) return "";
   const absl::string_view encoding = has_c1 ? "WINDOWS-1252" : "LATIN1";
-  return absl::StrCat(
-      ". Its encoding is probably ", has_c1 ? "Windows-1252" : "Latin-1",
-      ": convert it, for example with iconv -f ", encoding, " -t UTF-8");
+  return absl::StrCat(". Its encoding is probably ", has_c1 ? "Windows-1252" : "Latin-1",
+                      ": convert it, for example with iconv -f ", encoding, " -t UTF-8");
 }
 
 absl::Status CheckContentKind(const ByteSource& source, const InputFormat& format) {

@@ -47,7 +47,11 @@ TEST_F(ContentKindTest, TakesWhatIsTextOfRecords) {
   for (const std::string& text :
        {std::string(), std::string("name,price\n"), std::string("name,price"), Rows(9, "größe,1"),
         Rows(9, "a,\"b\r\rc\""), "\xEF\xBB\xBF" + Rows(1, "a,1"), std::string("\n\n\n"),
-        Rows(2, "gr\xF6\xDF" "e,1"), Rows(20, "größe,1") + "gr\xF6\xDF" "e,1\n"}) {
+        Rows(2,
+             "gr\xF6\xDF"
+             "e,1"),
+        Rows(20, "größe,1") + "gr\xF6\xDF"
+                              "e,1\n"}) {
     EXPECT_THAT(Check(text), IsEmpty()) << text;
   }
   Use(InputFormat::Kind::kLines);
@@ -56,25 +60,32 @@ TEST_F(ContentKindTest, TakesWhatIsTextOfRecords) {
     EXPECT_THAT(Check(text), IsEmpty()) << text;
   }
   Use(InputFormat::Kind::kJsonl);
-  for (const char* text : {"{\"a\":1}\n", "oops\n", "oops\noops\noops\n{}\n", "[INFO] hi\n{}\n", "\n\n{}", "{\"a\":\r1}\n"}) {
+  for (const char* text : {"{\"a\":1}\n", "oops\n", "oops\noops\noops\n{}\n", "[INFO] hi\n{}\n",
+                           "\n\n{}", "{\"a\":\r1}\n"}) {
     EXPECT_THAT(Check(text), IsEmpty()) << text;
   }
 }
 
 TEST_F(ContentKindTest, NamesCompressedFilesInEveryFormat) {
-  for (const auto kind : {InputFormat::Kind::kCsv, InputFormat::Kind::kJsonl, InputFormat::Kind::kLines}) {
+  for (const auto kind :
+       {InputFormat::Kind::kCsv, InputFormat::Kind::kJsonl, InputFormat::Kind::kLines}) {
     Use(kind);
-    EXPECT_EQ(Check("\x1F\x8B\x08 and so on"),
-              "the input is compressed with gzip: unpack it first, for example with gzip -dc FILE > "
-              "UNPACKED");
+    EXPECT_EQ(
+        Check("\x1F\x8B\x08 and so on"),
+        "the input is compressed with gzip: unpack it first, for example with gzip -dc FILE > "
+        "UNPACKED");
     EXPECT_THAT(Check("BZh91AY&SY\x01\x02"), HasSubstr("bzip2 -dc"));
-    EXPECT_THAT(Check(std::string("\xFD" "7zXZ\0\0\4", 8)), HasSubstr("xz -dc"));
+    EXPECT_THAT(Check(std::string("\xFD"
+                                  "7zXZ\0\0\4",
+                                  8)),
+                HasSubstr("xz -dc"));
     EXPECT_THAT(Check("\x28\xB5\x2F\xFD\x20"), HasSubstr("zstd -dc"));
     EXPECT_THAT(Check("PK\x03\x04\x14 a.csv"), HasSubstr("unzip -p"));
     EXPECT_THAT(Check("PK\x03\x04\x14 xl/workbook.xml"), HasSubstr("Excel"));
     EXPECT_THAT(Check("PAR1\x15\x04"), HasSubstr("Parquet"));
     EXPECT_THAT(Check("%PDF-1.7\n%\xE2\xE3"), HasSubstr("PDF"));
-    EXPECT_THAT(Check(std::string("a.csv") + std::string(252, '\0') + "ustar"), HasSubstr("tar -xf"));
+    EXPECT_THAT(Check(std::string("a.csv") + std::string(252, '\0') + "ustar"),
+                HasSubstr("tar -xf"));
   }
 }
 
@@ -87,15 +98,19 @@ TEST_F(ContentKindTest, NamesEncodingsWithTheCommandThatConvertsThem) {
   EXPECT_THAT(Check("\xFF\xFE" + Wide(rows, 0, 1)), HasSubstr("iconv -f UTF-16 -t UTF-8"));
   EXPECT_THAT(Check(std::string("\xFF\xFE\0\0", 4) + Wide(rows, 0, 3)),
               HasSubstr("iconv -f UTF-32 -t UTF-8"));
-  EXPECT_EQ(Check(Rows(3, "gr\xF6\xDF" "e,1")),
-            "the input is not UTF-8: 3 of its first 4 lines are not, at first byte 3 of line 2. Its "
-            "encoding is probably Latin-1: convert it, for example with iconv -f LATIN1 -t UTF-8");
+  EXPECT_EQ(
+      Check(Rows(3,
+                 "gr\xF6\xDF"
+                 "e,1")),
+      "the input is not UTF-8: 3 of its first 4 lines are not, at first byte 3 of line 2. Its "
+      "encoding is probably Latin-1: convert it, for example with iconv -f LATIN1 -t UTF-8");
   EXPECT_THAT(Check(Rows(3, "5 \x80,1")), HasSubstr("iconv -f WINDOWS-1252 -t UTF-8"));
   EXPECT_THAT(Check("\x01\xFF\n\x02\xFE\n\x03\xFD\n"), HasSubstr("binary data"));
 }
 
 TEST_F(ContentKindTest, RefusesLineEndsThatWouldMakeManyRecordsOne) {
-  for (const auto kind : {InputFormat::Kind::kCsv, InputFormat::Kind::kJsonl, InputFormat::Kind::kLines}) {
+  for (const auto kind :
+       {InputFormat::Kind::kCsv, InputFormat::Kind::kJsonl, InputFormat::Kind::kLines}) {
     Use(kind);
     EXPECT_THAT(Check("a\rb\rc\r"), AllOf(HasSubstr("CR alone"), HasSubstr("tr '\\r' '\\n'")));
     EXPECT_THAT(Check("a\r\r\nb\r\r\n"), AllOf(HasSubstr("CR CR LF"), HasSubstr("tr -d '\\r'")));
@@ -104,9 +119,10 @@ TEST_F(ContentKindTest, RefusesLineEndsThatWouldMakeManyRecordsOne) {
 }
 
 TEST_F(ContentKindTest, RefusesNulPaddingAtBothEnds) {
-  EXPECT_EQ(Check(std::string(2, '\0') + "a,1\n"),
-            "the input begins with 2 NUL bytes: a part of it was not written, as after a crash or a "
-            "copy that was cut off");
+  EXPECT_EQ(
+      Check(std::string(2, '\0') + "a,1\n"),
+      "the input begins with 2 NUL bytes: a part of it was not written, as after a crash or a "
+      "copy that was cut off");
   EXPECT_THAT(Check("name\na\n" + std::string(100, '\0')),
               HasSubstr("ends with 100 NUL bytes, from byte 8 on"));
 }
