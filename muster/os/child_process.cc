@@ -228,12 +228,6 @@ std::string DescribeEnd(int status, const rusage& usage) {
                       (usage.ru_maxrss + kKibPerMib - 1) / kKibPerMib, " MiB");
 }
 
-// A pipe tells so at either end, and keeps what it holds until both are closed.
-size_t BytesIn(const FileDescriptor& pipe) {
-  int bytes = 0;
-  return ioctl(pipe.get(), FIONREAD, &bytes) == 0 ? static_cast<size_t>(bytes) : 0;
-}
-
 int OpenPidfd(pid_t pid) {
 #ifdef SYS_pidfd_open
   return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // close-on-exec by itself
@@ -270,9 +264,11 @@ ChildProcess::ChildProcess(pid_t pid, FileDescriptor input, FileDescriptor outpu
 
 ChildProcess::~ChildProcess() { Kill(); }
 
-size_t ChildProcess::unread_bytes() const { return BytesIn(input_); }
-
-bool ChildProcess::has_output() const { return BytesIn(output_) > 0; }
+size_t ChildProcess::unread_bytes() const {
+  int bytes = 0;
+  // A pipe tells so at either end, and keeps what it holds until both are closed.
+  return ioctl(input_.get(), FIONREAD, &bytes) == 0 ? static_cast<size_t>(bytes) : 0;
+}
 
 bool ChildProcess::HasEnded() const {
   if (end_) return true;

@@ -77,8 +77,6 @@ class ChildProcess {
 
   // How many bytes that were written to its stdin it has not read yet, also after its end.
   size_t unread_bytes() const;
-  // Whether it has written to its stdout what was not read yet.
-  bool has_output() const;
 
   // Readable in poll() when the program has ended; -1 where the kernel does not support it.
   int ended_fd() const { return pidfd_.get(); }

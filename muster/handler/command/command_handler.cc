@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
@@ -25,6 +26,12 @@ using handler::Outcome;
 
 constexpr size_t kMaxWhyBytes = 768;
 constexpr size_t kShownLineBytes = 80;  // of a line that is no answer
+constexpr char kUtf8Mark[] = "\xef\xbb\xbf";
+// What the program did, and what its author may want to know of it.
+constexpr char kSpread[] =
+    "spread its answer over several lines; an answer is one line (no indent in json.dumps)";
+constexpr char kFlush[] =
+    "; if it has printed one, that has to be flushed (print(…, flush=True), or python3 -u)";
 // In a row, of one program: a single one may be its item's fault.
 constexpr int kFailuresUntilIssue = 2;
 
@@ -97,9 +104,12 @@ class CommandHandler final : public handler::Handler {
     if (child_ == nullptr) return;
     conversation_->DrainErrors();
     if (conversation_->IsReady()) return;
-    if (child_->HasEnded() && !child_->has_output()) return DiscardEnded();
+    if (child_->HasEnded() && conversation_->answer().empty()) return DiscardEnded();
+    std::string what =
+        absl::StrCat("wrote \"", base::Printable(conversation_->answer(), kShownLineBytes),
+                     "\" between two items");
     Discard();
-    Fail("wrote something between two items", options_.max_restart_delay);
+    Fail(std::move(what), options_.max_restart_delay);
   }
 
   // Discards a program that has answered before, if it ended instead of taking the item, or ended
@@ -150,11 +160,13 @@ class CommandHandler final : public handler::Handler {
         return Ended();
       case ConversationEnd::kOutOfTurn:
         if (IsPrinted(conversation_->answer())) return Printed();
+        if (IsSpread(conversation_->answer())) return Failed(kSpread);
         return Failed("wrote more than one line, or before it had read its item");
       case ConversationEnd::kTooLong:
         return Failed(TooLong());
       case ConversationEnd::kDeadline:
-        return Failed(absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_)));
+        return Failed(absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_),
+                                   has_answered_ ? "" : kFlush));
     }
     return Failed("ended in an unknown way");
   }
@@ -194,9 +206,13 @@ class CommandHandler final : public handler::Handler {
 
   // Whether a line was meant for people: print("hello") is the first thing that programs do.
   static bool IsPrinted(absl::string_view line) {
+    absl::ConsumePrefix(&line, kUtf8Mark);
     const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
     return !text.empty() && text.front() != '{';
   }
+
+  // Whether the answer goes on in the lines after this one.
+  static bool IsSpread(absl::string_view line) { return absl::StripAsciiWhitespace(line) == "{"; }
 
   std::string WhatItPrinted() const {
     const std::string shown =
@@ -216,11 +232,13 @@ class CommandHandler final : public handler::Handler {
 
   Outcome Read(const handler::WorkItem& item, handler::Results& results) {
     if (IsPrinted(conversation_->answer())) return Printed();
+    if (IsSpread(conversation_->answer())) return Failed(kSpread);
     absl::StatusOr<Outcome> outcome = DecodeAnswer(conversation_->answer(), schema_, item, results);
     if (!outcome.ok()) {
       return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
     }
     ++answers_;
+    has_answered_ = true;
     failures_ = 0;
     in_vain_since_.reset();
     if (options_.health != nullptr) options_.health->Works();
@@ -303,6 +321,7 @@ class CommandHandler final : public handler::Handler {
   std::optional<Conversation> conversation_;    // with child_
   int64_t answers_ = 0;                         // accepted ones, of child_
   bool has_started_ = false;                    // a program, ever
+  bool has_answered_ = false;                   // likewise
   absl::Duration allowed_;                      // for the current item
   int failures_ = 0;                            // in a row
   // Since when no program has taken an item; nullopt: the latest one did.

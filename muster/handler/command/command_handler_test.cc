@@ -82,6 +82,43 @@ TEST_F(CommandHandlerTest, RefusesMoreThanOneLine) {
   EXPECT_THAT(Process().why, HasSubstr("wrote more than one line"));
 }
 
+TEST_F(CommandHandlerTest, PassesOverBlankLinesAroundAnswers) {
+  Program("echo; while read -r line; do printf '\\n \\r\\n'; " + std::string(kAnswer) +
+          "; echo; echo; done");
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(Process().kind, Kind::kOk);
+    EXPECT_EQ(rows_[0].second, absl::StrCat(i)) << "the program is kept";
+  }
+}
+
+TEST_F(CommandHandlerTest, PassesOverAByteOrderMark) {
+  Program("read -r line; printf '\\357\\273\\277'; " + std::string(kAnswer));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+}
+
+TEST_F(CommandHandlerTest, SaysThatAnAnswerIsOneLine) {
+  Program(R"(while read -r line; do printf '{\n "item": "1/7",\n "outcome": "ok"\n}\n'; done)");
+  EXPECT_THAT(Process().why, HasSubstr("an answer is one line"));
+  Program(R"(while read -r line; do printf '{\n'; done)");
+  handler_.reset();
+  EXPECT_THAT(Process().why, HasSubstr("an answer is one line"));
+}
+
+TEST_F(CommandHandlerTest, SaysWhatAProgramWroteBetweenTwoItems) {
+  Fifo gate(folder_ / "gate");
+  Fifo said(folder_ / "said");
+  Program("read -r line; " + std::string(kAnswer) +
+          "; read -r go < gate; echo done; exec 9>said; read -r line");
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  gate.LetGo();
+  said.AwaitOpened();
+  options_.first_restart_delay = absl::ZeroDuration();
+  std::future<Outcome> outcome = ProcessBeside();
+  gate.LetGo();
+  EXPECT_EQ(outcome.get().kind, Kind::kOk);
+  EXPECT_THAT(log_.lines(), Contains(HasSubstr("wrote \\\"done\\\" between two items")));
+}
+
 TEST_F(CommandHandlerTest, RefusesAnAnswerBeforeTheItemWasRead) {
   Program(R"(echo '{"item":"1/7","outcome":"ok"}'; sleep 1000)");
   EXPECT_THAT(Process({{std::string(1 << 20, 'x')}}).why, HasSubstr("before it read its item"));

@@ -261,7 +261,19 @@ void Conversation::NoteStart() {
   watchdog_->Arm(clock_->Monotonic() + allowed_);
 }
 
-bool Conversation::IsReady() { return !child_->HasEnded() && !IsReadable(child_->output()); }
+bool Conversation::IsReady() {
+  answer_.clear();
+  for (int i = 0; IsReadable(child_->output()); ++i) {
+    Chunk chunk;
+    const ssize_t got = read(child_->output(), chunk.data(), chunk.size());
+    if (WouldBlock(got)) break;
+    if (got <= 0 || i == kMaxDrainedChunks) return false;
+    const absl::string_view bytes(chunk.data(), static_cast<size_t>(got));
+    answer_ = std::string(absl::StripAsciiWhitespace(bytes));
+    if (!answer_.empty()) return false;
+  }
+  return !child_->HasEnded();
+}
 
 void Conversation::DrainErrors() {
   for (int i = 0; i < kMaxDrainedChunks && IsReadable(child_->errors()); ++i) ReadErrors();
@@ -316,7 +328,10 @@ bool Conversation::Receive(ConversationEnd* end) {
     *end = ConversationEnd::kEnded;
     return true;
   }
-  const absl::string_view bytes(chunk.data(), static_cast<size_t>(got));
+  absl::string_view bytes(chunk.data(), static_cast<size_t>(got));
+  // Blank lines are no answers: print(text + "\n") writes one after each.
+  if (answer_.empty()) bytes = absl::StripLeadingAsciiWhitespace(bytes);
+  if (bytes.empty()) return false;
   const size_t line_end = bytes.find('\n');
   const bool is_whole = line_end != absl::string_view::npos;
   const absl::string_view part = bytes.substr(0, line_end);
@@ -326,7 +341,8 @@ bool Conversation::Receive(ConversationEnd* end) {
   }
   answer_.append(part.data(), part.size());
   if (!is_whole) return false;
-  const bool in_turn = unsent_.empty() && line_end + 1 == bytes.size();
+  const bool is_alone = absl::StripAsciiWhitespace(bytes.substr(line_end)).empty();
+  const bool in_turn = unsent_.empty() && is_alone;
   *end = in_turn ? ConversationEnd::kAnswered : ConversationEnd::kOutOfTurn;
   return true;
 }

@@ -126,7 +126,7 @@ class Watchdog {
 enum class ConversationEnd {
   kAnswered,
   kEnded,      // the program ended, or closed its stdin or its stdout
-  kOutOfTurn,  // it wrote a line before it had read the request, or more than one
+  kOutOfTurn,  // it wrote a line before it had read the request, or more than one that is not blank
   kTooLong,    // it wrote more than the most that an answer may have
   kDeadline,
   kInterrupted,
@@ -157,10 +157,12 @@ class Conversation {
   // included, has nothing to do with the request.
   bool has_taken() const;
 
-  // The line that came, without its line feed; valid until the next Ask.
+  // The line that came, without its line feed and blank lines around it; valid until the next Ask
+  // or IsReady.
   absl::string_view answer() const { return answer_; }
 
-  // Whether the program can be asked: it runs, and has written nothing without a request.
+  // Whether the program can be asked: it runs, and has written nothing without a request but blank
+  // lines, which are passed over. answer() is what else it has written, up to a bound.
   bool IsReady();
 
   // Logs what has come on stderr, up to a bound.

@@ -39,11 +39,13 @@ std::string Watch(os::ChildProcess& child, Conversation& conversation) {
     std::array<pollfd, 2> events{{{child.ended_fd(), POLLIN, 0}, {child.output(), POLLIN, 0}}};
     poll(events.data(), events.size(), kTickMs);
     conversation.DrainErrors();
-    if (child.has_output()) {
+    const bool is_ready = conversation.IsReady();
+    if (!conversation.answer().empty()) {
       return "wrote to stdout before it was given an item; only answers may go there, and all else "
              "to stderr";
     }
-    if (child.HasEnded()) return absl::StrCat(child.Kill(), ", before it was given an item");
+    if (!is_ready && child.HasEnded())
+      return absl::StrCat(child.Kill(), ", before it was given an item");
     if (IsReadingStdin(child.pid())) break;
   }
   return "";
