@@ -68,7 +68,7 @@ for number, line in enumerate(sys.stdin):
 
     def test_a_program_that_never_starts_ends_the_run_and_costs_no_record(self):
         data = self.lines(100)
-        job = self.job("[python3, -u, h.py]")
+        job = self.job("[env, python3, h.py]")
         code, result, errors = self.run_job(data, job=job)
         self.assertEqual((code, result), (5, None), errors)
         self.assertIn("can't open file", errors)
@@ -125,7 +125,7 @@ class CheckTest(MusterTest):
                 ("[./crlf.py]", "CR LF"), ("[./empty]", "is empty"), ("[./lost.py]", "leads nowhere"),
                 ("[./plain.py]", "#!/usr/bin/env python3"), ("[python3 typo.py]", "[python3, typo.py]"),
                 ("[typo.py]", "./typo.py"), ("[python3, typo.py]", "No module named 'jsn'"),
-                ("[python3, -u, gone.py]", "can't open file"),
+                ("[python3, -u, gone.py]", "no script"),
                 ("[env, python3, gone.py]", "can't open file"),
                 ("[python3, greets.py]", "wrote to stdout")):
             done = self.check(command)
