@@ -16,10 +16,21 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST_F(BatchServiceTest, CancelsABatchWhoseContentTheJobCannotRead) {
+TEST_F(BatchServiceTest, BeginsNoBatchOfContentThatComesWholeAndThatTheJobCannotRead) {
   const auto submitted = Submit("bad", "no such column\n1\n");
-  uint64_t batch = 1;
-  if (submitted.ok()) batch = submitted->batch();
+  EXPECT_TRUE(absl::IsInvalidArgument(submitted.status())) << submitted.status();
+  EXPECT_THAT(submitted.status().message(), HasSubstr("has no column"));
+  EXPECT_TRUE(absl::IsNotFound(Watch(1).status()));
+}
+
+TEST_F(BatchServiceTest, CancelsABatchWhoseContentTheJobCannotRead) {
+  const std::string content = "no such column\n1\n";
+  Upload upload(stub_.get());
+  upload.SendHeader(Header("bad"));
+  const uint64_t batch = upload.Hear().accepted().batch();
+  upload.SendChunk(0, content);
+  upload.SendSeal(content.size(), base::Fingerprint(content));
+  upload.End().IgnoreError();
   const auto last = Watch(batch);
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_EQ(last->state(), v1::BATCH_STATE_CANCELLED);

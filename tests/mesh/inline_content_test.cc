@@ -173,14 +173,6 @@ TEST_F(InlineContentTest, IsRecordedWithItsFirstItemsOnlyWhereThereAreMany) {
   EXPECT_EQ(Watch(1)->aggregated(), lines + 1);
 }
 
-TEST_F(InlineContentTest, EndsTheBatchWhereTheJobCannotReadIt) {
-  ASSERT_TRUE(Submit("no such column", "other\n1\n").ok());
-  const auto last = Watch(1);
-  ASSERT_TRUE(last.ok()) << last.status();
-  EXPECT_EQ(last->state(), v1::BATCH_STATE_CANCELLED);
-  EXPECT_NE(last->cancel_reason(), "");
-}
-
 TEST_F(InlineContentTest, IsForgottenSomeTimeAfterItsBatchIsOver) {
   StartProcessor();
   ASSERT_TRUE(Submit("old", Input(100)).ok());
