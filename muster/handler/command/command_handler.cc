@@ -259,7 +259,8 @@ class CommandHandler final : public handler::Handler {
         now - *in_vain_since_ >= options_.program_patience) {
       options_.on_never_started(absl::UnavailableError(why_));
     }
-    return Outcome::Defer(restart_at_ - now, why_);
+    // At once: this worker waits with its next item, and another one may have a program that works.
+    return Outcome::Defer(absl::ZeroDuration(), why_);
   }
 
   // `what` completes "the program …".
