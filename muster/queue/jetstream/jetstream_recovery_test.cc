@@ -8,11 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/stream_layout.h"
+#include "muster/queue/jetstream/stream_queue.h"
 #include "nlohmann/json.hpp"
 #include "tests/fakes/queue/jetstream/jetstream_fixture.h"
 
@@ -168,6 +170,24 @@ TEST_P(JetStreamQueueStoreTest, DeletesWhatAnEarlierDeleteLeft) {
   EXPECT_TRUE(store().DeleteQueue(queue_).ok());
   EXPECT_TRUE(absl::IsNotFound(store().DeleteQueue(queue_)));
   EXPECT_TRUE(store().CreateQueue(queue_, {{"other", "metadata"}}).ok());
+}
+
+// Late acknowledgements move the floor of a server that was killed over messages that are with a
+// worker (2.9). What was removed there was lost.
+TEST_P(JetStreamQueueStoreTest, RemovesNothingThatIsLeasedWhateverTheAckFloorSays) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  ASSERT_EQ(store().Receive(queue_, {1})->size(), 1u);
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  QueueStatsReader reader(queue_, &jetstream, base::RealClock());
+  const nats::StreamState stream = jetstream.GetStream(StreamOf(queue_)).value();
+  nats::ConsumerState consumer;
+  consumer.delivered_sequence = consumer.settled_sequence = stream.first_sequence;
+  consumer.ack_pending = 1;
+  for (int looks = 0; looks < 3; ++looks) ASSERT_TRUE(reader.Collect(stream, consumer).ok());
+  EXPECT_EQ(jetstream.GetStream(StreamOf(queue_))->messages, 2u);
+  consumer.ack_pending = 0;
+  for (int looks = 0; looks < 2; ++looks) ASSERT_TRUE(reader.Collect(stream, consumer).ok());
+  EXPECT_EQ(jetstream.GetStream(StreamOf(queue_))->messages, 1u) << "now it is a leftover";
 }
 
 TEST_P(JetStreamQueueStoreTest, RefusesAStreamThatIsSetOtherwise) {

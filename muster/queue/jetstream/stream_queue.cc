@@ -64,10 +64,13 @@ absl::StatusOr<queue::QueueStats> QueueStatsReader::Collect(const nats::StreamSt
   return stats;
 }
 
-// Removes leftovers only when seen twice: a message may be acknowledged between the two answers.
+// Removes leftovers only when seen twice, for a message may be acknowledged between the two
+// answers, and only while the server waits for no acknowledgement: else a message below its ack
+// floor may still be with a worker.
 absl::Status QueueStatsReader::RemoveLeftovers(const nats::StreamState& stream,
                                                const nats::ConsumerState& consumer) {
-  const bool left_over = stream.messages > 0 && stream.first_sequence <= consumer.settled_sequence;
+  const bool left_over = consumer.ack_pending == 0 && stream.messages > 0 &&
+                         stream.first_sequence <= consumer.settled_sequence;
   const uint64_t suspect = left_over ? stream.first_sequence : 0;
   if (suspect_.exchange(suspect) != suspect || !left_over) return absl::OkStatus();
   return jetstream_->Purge(StreamOf(id_), "", consumer.settled_sequence).status();

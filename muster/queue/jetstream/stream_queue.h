@@ -67,7 +67,9 @@ class LeaseTable {
 //
 //   leftovers   acknowledged messages are back in the stream. The server never delivers them
 //               again. They count as in flight, which only a Receive can disprove. They are removed
-//               after they were seen twice.
+//               after they were seen twice while no acknowledgement is awaited.
+//   ack floor   the acknowledgement of a delivery of before the death may move the floor beyond
+//               messages that are leased: it does not prove that they are settled.
 //   phantoms    the consumer waits for acknowledgements of messages that the stream does not have.
 //               The server forgets them once the stream holds nothing older, so leftovers go first.
 
