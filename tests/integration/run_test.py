@@ -197,7 +197,7 @@ class RunTest(MusterTest):
         self.assertIn("is used by another process", second.stderr)
 
     def test_a_program_that_hangs_is_named_before_it_is_ended(self):
-        self.write("hang.py", "import time\ntime.sleep(1000)\n")
+        self.write("hang.py", "import sys, time\nsys.stdin.readline()\ntime.sleep(1000)\n")
         text = harness.RETAIL_JOB.read_text()
         for old, new in (
                 ("handler: {linked: retail}", "handler: {command: [python3, hang.py], deadline: 1s}"),
