@@ -55,8 +55,8 @@ struct ParsedRecords {
 
 struct CsvShape {
   char delimiter = ',';
-  std::vector<int> positions;  // of the wanted fields, from 0
-  int fields = 0;              // that each record must have; 0: as many as `positions` need
+  std::vector<int> positions = {};  // of the wanted fields, from 0
+  int fields = 0;                   // that each record must have; 0: as many as `positions` need
   size_t max_record_bytes = 0;
   bool quotes = true;  // these two as InputFormat has them
   bool multiline = true;
