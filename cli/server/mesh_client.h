@@ -103,7 +103,8 @@ class MeshClient {
                                    absl::Duration timeout) const {
     return Call(method, request, initiator_, timeout);
   }
-  // The same, within `limit` whatever the options set: for a caller whose own time is up.
+  // The same, but `limit` bounds the call even where the options allow more: a caller whose own
+  // time is up has no more to give.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> CallAtMost(Method<Stub, Request, Response> method,
                                       const std::type_identity_t<Request>& request,

@@ -129,8 +129,8 @@ void Draw(const Task& task, int thread, UniqueIdGenerator* ids, std::atomic<int6
   SharedNumbers total(task.folder + "/total", 1);
   SharedNumbers drawn(task.FileOf(thread), static_cast<size_t>(task.ids) + 1);
   for (size_t i = 0; total[0].fetch_add(1) < task.ids; ++i) {
-    // A thread keeps what it has counted until it has drawn it: given back, the last one would be
-    // nobody's once the other threads have seen that all are counted, and have ended.
+    // A thread draws what it has counted, however often others are faster: were it to give the last
+    // one back, no thread would draw it, for the others end when they see that all are counted.
     auto id = ids->NextId();
     while (absl::IsAborted(id.status())) id = ids->NextId();  // the others were faster
     if (!id.ok()) Die(id.status().ToString());

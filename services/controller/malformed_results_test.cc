@@ -90,8 +90,8 @@ std::string InOneMessage(uint64_t batch, const std::vector<std::string>& parts) 
   return whole.SerializeAsString();
 }
 
-// Whatever field of a result is another one: the others are counted, and what is not counted is
-// poison with its cause.
+// One field of a result is changed at a time. The other results are counted, and what is not
+// counted is poison with its cause.
 class MutatedResultsTest : public MalformedResultsTest,
                            public ::testing::WithParamInterface<bool> {};
 

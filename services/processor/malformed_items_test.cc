@@ -105,7 +105,8 @@ TEST_F(MalformedItemsTest, AReferenceToAnotherSliceThanTheLedgerHasIsPoisonAtOnc
   EXPECT_EQ(WorkOnBody(ByReference()).kind, Settlement::Kind::kOk);
 }
 
-// Whatever field of an item is another one: the worker settles the item, and works on the next.
+// One field of an item is changed at a time. The worker settles the item, and works on the next
+// one.
 TEST_F(MalformedItemsTest, AnyMutationIsSettledAlone) {
   const uint32_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("MUSTER_TEST_SEED=", seed));
