@@ -12,6 +12,7 @@
 #include "cli/batch/conclusion.h"
 #include "cli/batch/follower.h"
 #include "cli/batch/report.h"
+#include "cli/batch/wait_limit.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/schedule/new_schedule.h"
@@ -151,17 +152,22 @@ std::optional<absl::Duration> AwaitsRoom(const absl::Status& refused,
 
 // `batch` is 0 where none was heard of, which does not mean that there is none: the answer may have
 // been under way. With --new the same command would begin another batch.
-absl::Status Stopped(uint64_t batch, const v1::SubmitHeader& header, const SubmitOptions& options) {
+std::string HowToGoOn(absl::string_view ended, uint64_t batch, const v1::SubmitHeader& header,
+                      const SubmitOptions& options) {
   const std::string& id = header.request_id();
   const std::string again =
-      absl::StrCat("run the same command again",
+      absl::StrCat("; run the same command again",
                    options.always_new ? absl::StrCat(" with --request-id ", id, " for --new") : "");
-  if (batch != 0) {
-    return absl::CancelledError(absl::StrCat("stopped; ", again, " to go on with batch ", batch));
-  }
-  return absl::CancelledError(
-      absl::StrCat("stopped before the initiator said that it has accepted a batch; ", again,
-                   " to go on: request id ", Printable(id), " never makes a second batch"));
+  if (batch != 0) return absl::StrCat(ended, again, " to go on with batch ", batch);
+  return absl::StrCat(ended, " before the initiator said that it has accepted a batch", again,
+                      " to go on: request id ", Printable(id), " never makes a second batch");
+}
+
+constexpr char kTimeIsUp[] = "the time to wait is up";
+
+// For a wait that --wait-timeout has ended before there was a batch to wait for.
+absl::Status TimedOut(const std::string& what, const Environment& environment) {
+  return Ended(absl::DeadlineExceededError(what), environment).status();
 }
 
 absl::Status SubmitLater(const SubmitOptions& options, const Environment& environment) {
@@ -192,6 +198,7 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
                  : "muster: stopped; the same command goes on with the upload"));
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
                           MeshClient::Open(options.common, "batches are submitted to a server"));
+  const WaitLimit limit(options.wait_timeout, mesh.get(), environment.clock, signals.token());
   MUSTER_ASSIGN_OR_RETURN(const auto content, input::FileSource::Open(options.input));
   MUSTER_RETURN_IF_ERROR(CheckContent(options, *content, *mesh));
   MUSTER_ASSIGN_OR_RETURN(v1::SubmitHeader header, HeaderOf(options, *content));
@@ -216,19 +223,22 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
   };
   const auto upload = [&] {
     return client::Submit(mesh->initiator(), header, *content, submit, environment.clock,
-                          signals.token());
+                          limit.token());
   };
   absl::StatusOr<v1::BatchStatus> submitted = upload();
   while (const auto wait = AwaitsRoom(submitted.status(), options)) {
     *environment.err << "muster: " << Printable(submitted.status().message()) << std::endl;
-    if (!base::SleepUnlessStopped(environment.clock, *wait, signals.token())) {
-      return absl::CancelledError("stopped before there was room; no batch was accepted");
+    if (!base::SleepUnlessStopped(environment.clock, *wait, limit.token())) {
+      constexpr char kNoRoom[] = " before there was room; no batch was accepted";
+      if (limit.is_over()) return TimedOut(absl::StrCat(kTimeIsUp, kNoRoom), environment);
+      return absl::CancelledError(absl::StrCat("stopped", kNoRoom));
     }
     submitted = upload();
   }
   if (!submitted.ok()) {
+    if (limit.is_over()) return TimedOut(HowToGoOn(kTimeIsUp, batch, header, options), environment);
     if (!signals.token().stop_requested()) return mesh->Explained(submitted.status());
-    return Stopped(batch, header, options);
+    return absl::CancelledError(HowToGoOn("stopped", batch, header, options));
   }
   const bool is_done = was_complete.value_or(false) && submitted->complete();
   if (is_done) {
@@ -241,7 +251,7 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
   }
   if (is_done) return Conclude(submitted, *mesh, options, environment);
   follower.Begin(submitted->batch());  // not begun yet where the batch is open again meanwhile
-  const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
+  const auto end = follower.AwaitEnd(limit.left(), signals.token());
   if (bar != nullptr) bar->Finish();
   return Conclude(end, *mesh, options, environment);
 }
@@ -250,12 +260,13 @@ absl::Status WatchBatch(const SubmitOptions& options, const Environment& environ
   const os::StopSignals signals(OnStop("muster: stopped; the batch goes on"));
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
                           MeshClient::Open(options.common, "batches are watched on a server"));
+  const WaitLimit limit(options.wait_timeout, mesh.get(), environment.clock, signals.token());
   Follower follower(mesh.get(), &environment);
   follower.Begin(options.batch);
   SubmitOptions watching = options;
   watching.watch = true;
   const std::unique_ptr<ProgressBar> bar = BarFor(follower, watching, environment);
-  const auto end = follower.AwaitEnd(options.wait_timeout, signals.token());
+  const auto end = follower.AwaitEnd(limit.left(), signals.token());
   if (bar != nullptr) bar->Finish();
   return WithListHint(Conclude(end, *mesh, options, environment), kBatches);
 }

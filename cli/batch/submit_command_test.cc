@@ -205,7 +205,7 @@ class WatchCommandTest : public SubmitCommandTest {
     std::thread waiting([&] {
       done = RunOnServer({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
     });
-    clock_.AwaitSleepers(1);
+    clock_.AwaitSleepers(2);
     clock_.Advance(absl::Seconds(30));
     waiting.join();
     EXPECT_EQ(done.code, kTimedOut);
@@ -277,7 +277,7 @@ TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
       done = submits ? Submit({"--wait", "--wait-timeout", "30s"})
                      : RunOnServer({"batch", "watch", "7", "-q", "--wait-timeout", "30s"});
     });
-    clock_.AwaitSleepers(1);
+    clock_.AwaitSleepers(2);  // the limit of all that it does, and the wait
     EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(30));
     clock_.Advance(absl::Seconds(30));
     waiting.join();
@@ -295,6 +295,35 @@ TEST_F(WatchCommandTest, EndsSoonAfterItsTimeIsUpAlsoIfTheServerIsFrozen) {
   EXPECT_THAT(WaitInVain(), HasSubstr("batch 7 is not complete yet; "));
   EXPECT_GT(batches_.milliseconds_left, 0);
   EXPECT_LE(batches_.milliseconds_left, 1000);
+}
+
+// Only the wait for the end of the batch was bounded: the command uploaded for ever to a server
+// that had stopped.
+TEST_F(WatchCommandTest, EndsAnUploadWhenItsTimeIsUp) {
+  batches_.holds_uploads = true;
+  batches_.on_watch = [this] { clock_.Advance(absl::Seconds(30)); };  // the upload is accepted
+  const Done known = Submit({"--wait", "-q", "--wait-timeout", "30s"});
+  EXPECT_EQ(known.code, kTimedOut);
+  EXPECT_EQ(known.err,
+            "muster: the time to wait is up; run the same command again to go on with batch 7\n");
+  batches_.on_upload = [this] { clock_.Advance(absl::Seconds(30)); };
+  const Done unknown = Submit({"--wait-timeout", "30s", "--request-id", "march"});
+  EXPECT_EQ(unknown.code, kTimedOut);
+  EXPECT_EQ(
+      unknown.err,
+      "muster: the time to wait is up before the initiator said that it has accepted a batch; "
+      "run the same command again to go on: request id march never makes a second batch\n");
+}
+
+TEST_F(WatchCommandTest, WaitsForRoomNoLongerThanItIsTold) {
+  batches_.refusals = {TooMuchWaits(absl::Minutes(5))};
+  Done done;
+  std::thread submitting([&] { done = Submit({"--wait-for-room", "--wait-timeout", "30s"}); });
+  clock_.AwaitSleepers(2);
+  clock_.Advance(absl::Seconds(30));
+  submitting.join();
+  EXPECT_EQ(done.code, kTimedOut);
+  EXPECT_THAT(done.err, HasSubstr("the time to wait is up before there was room"));
 }
 
 TEST_F(WatchCommandTest, SaysWhyTheBatchWaitsThatItWaitsForNoLonger) {

@@ -17,6 +17,9 @@ namespace {
 
 constexpr char kController[] = "muster-controller";
 
+// What a wait may last longer than it was told to, for a last look at how things are.
+constexpr absl::Duration kLastLook = absl::Milliseconds(500);
+
 rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
   rpc::ChannelOptions channel;
   if (options.tls_roots.empty() && options.tls_certificate.empty() && options.tls_key.empty()) {
@@ -64,6 +67,11 @@ absl::StatusOr<std::unique_ptr<MeshClient>> MeshClient::Open(const CommonOptions
                                                              absl::string_view what) {
   MUSTER_RETURN_IF_ERROR(RequireServer(options, what));
   return Open(options.server);
+}
+
+absl::Duration MeshClient::Bounded(absl::Duration timeout) const {
+  if (clock_ == nullptr) return timeout;
+  return std::min(timeout, std::max(deadline_ - clock_->Monotonic(), kLastLook));
 }
 
 absl::StatusOr<Peer> MeshClient::Controller() const {

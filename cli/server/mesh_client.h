@@ -18,6 +18,7 @@
 #include "cli/output/environment.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/status.h"
@@ -74,6 +75,14 @@ class MeshClient {
   const ServerOptions& options() const { return options_; }
   const rpc::ChannelOptions& channel_options() const { return channel_options_; }
 
+  // From now on no call lasts beyond `deadline`, a monotonic time of `clock`, but for half a second
+  // in which a call that begins late may still tell how things are. Call it before others use the
+  // client. `clock` is not owned.
+  void EndCallsBy(absl::Duration deadline, const base::Clock* clock) {
+    deadline_ = deadline;
+    clock_ = clock;
+  }
+
   // How a call to the initiator ended, for people.
   absl::Status Explained(const absl::Status& status) const { return Explain(status, initiator_); }
 
@@ -84,7 +93,7 @@ class MeshClient {
                                 const std::type_identity_t<Request>& request, const Peer& peer,
                                 absl::Duration timeout = rpc::kDefaultCallTimeout) const {
     Stub stub(peer.channel);
-    rpc::CallContext context(options_.timeout.value_or(timeout));
+    rpc::CallContext context(Bounded(options_.timeout.value_or(timeout)));
     Response response;
     MUSTER_RETURN_IF_ERROR(
         Explain(rpc::FromGrpc((stub.*method)(&context, request, &response)), peer));
@@ -110,7 +119,7 @@ class MeshClient {
                                       const std::type_identity_t<Request>& request,
                                       absl::Duration limit) const {
     Stub stub(initiator_.channel);
-    rpc::CallContext context(std::min(options_.timeout.value_or(limit), limit));
+    rpc::CallContext context(Bounded(std::min(options_.timeout.value_or(limit), limit)));
     Response response;
     MUSTER_RETURN_IF_ERROR(Explained(rpc::FromGrpc((stub.*method)(&context, request, &response))));
     return response;
@@ -134,9 +143,14 @@ class MeshClient {
   MeshClient(ServerOptions options, rpc::ChannelOptions channel_options)
       : options_(std::move(options)), channel_options_(std::move(channel_options)) {}
 
+  // What EndCallsBy leaves of a call's `timeout`.
+  absl::Duration Bounded(absl::Duration timeout) const;
+
   const ServerOptions options_;
   const rpc::ChannelOptions channel_options_;
   Peer initiator_;
+  absl::Duration deadline_ = absl::InfiniteDuration();  // monotonic
+  const base::Clock* clock_ = nullptr;                  // not owned; set with a deadline
 };
 
 // HandlerInventory: which versions of the handlers of jobs the processors of a mesh have.
