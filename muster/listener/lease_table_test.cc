@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 
 namespace muster::listener {
 namespace {
@@ -173,7 +174,7 @@ TEST_F(LeaseTableTest, BeginsNothingWhoseLeaseRanOutWhileItWaitedForTheKeeper) {
   ASSERT_EQ(leases_.AwaitDue(10).size(), 1);
   std::thread task(
       [&] { EXPECT_TRUE(absl::IsFailedPrecondition(leases_.PinForCharge(*lease).status())); });
-  for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // mostly, it waits by now
+  for (int i = 0; i < 1000; ++i) base::LetOthersRun();  // mostly, it waits by now
   clock_.Advance(absl::Seconds(20));
   leases_.NotRenewed(*lease);
   task.join();

@@ -8,6 +8,7 @@
 
 #include "muster/base/retry.h"
 #include "muster/queue/store_decorators.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
@@ -168,7 +169,7 @@ TEST_F(ListenerThrottleTest, LosesNothingOfThreeTimesTheTarget) {
     });
   }
   // Time stands still until the publishers have exceeded the target, however slow the machine is.
-  while (refused == 0 && put < kMessages) std::this_thread::yield();
+  while (refused == 0 && put < kMessages) base::LetOthersRun();
   PassTimeUntil([&] { return listener_->counters().messages_done == kMessages; });
   for (std::thread& publisher : publishers) publisher.join();
   FinishAsTimePasses();

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
@@ -73,7 +74,7 @@ class ListenerHandoverTest : public ListenerTest {
       if (std::all_of(listeners.begin(), listeners.end(), rests)) {
         clock_.Advance(absl::Milliseconds(10));
       }
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
   }
   void PassTime(absl::Duration time, const std::vector<QueueListener*>& listeners) {

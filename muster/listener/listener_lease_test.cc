@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
@@ -99,7 +100,7 @@ TEST_F(ListenerSettlementTest, CountsTheLeasesThatRanOutWhileTheProcessSlept) {
   Start();
   gate.AwaitArrivals(1);
   // Until the first holds no lease any more.
-  while (listener_->QueryState().unsettled_messages > 2) std::this_thread::yield();
+  while (listener_->QueryState().unsettled_messages > 2) base::LetOthersRun();
   clock_.AwaitSleepers(2);  // the LeaseRenewer and the supervisor
   clock_.Advance(absl::Seconds(45));
   store_.AwaitCalls(Verb::kUpdate, 1);

@@ -4,6 +4,7 @@
 
 #include "muster/listener/open_receives.h"
 #include "muster/listener/trigger_sender.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/listener_fixture.h"
 #include "tests/fakes/listener/waiting_store.h"
 
@@ -246,7 +247,7 @@ TEST_F(OpenReceiveTest, IsClosedWhileAListenerStaysAwayFromMessagesThatItLeftToO
   ASSERT_TRUE(waiting_.Deliver(partitions_[0]));
   looked.AwaitArrivals(1);
   // The listener knows when to announce the message: it is put back.
-  while (clock_.NextDeadline() > began_ + absl::Seconds(10)) std::this_thread::yield();
+  while (clock_.NextDeadline() > began_ + absl::Seconds(10)) base::LetOthersRun();
   looked.Open();
   PassTimeUntil([&] { return waiting_.begun() == 2; }, absl::Seconds(1));
   EXPECT_GE(clock_.Monotonic() - began_, Handover::kStaysAway);

@@ -6,9 +6,9 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
@@ -104,7 +104,7 @@ class ListenerPropertyTest : public ListenerTest, public ::testing::WithParamInt
   void IdleForYearsAndFindWork(int pollers) {
     for (int year = 0; year < 10; ++year) {
       clock_.Advance(absl::Hours(24 * 365));
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
     Put(absl::StrCat("m", messages_++), Pick(static_cast<int>(partitions_.size())));
     PassTimeUntil([&] { return Settled() == messages_; }, absl::Milliseconds(200));

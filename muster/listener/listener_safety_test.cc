@@ -2,6 +2,7 @@
 #include <atomic>
 #include <string>
 
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
@@ -28,7 +29,7 @@ TEST_F(ListenerSafetyTest, FindsWhatItGaveBackWhileItsOtherTasksAreBusyForLong) 
   Fire();
   AwaitNotes(2);
   AwaitTasks(1);
-  while (clock_.NextDeadline() != clock_.Monotonic() + absl::Seconds(5)) std::this_thread::yield();
+  while (clock_.NextDeadline() != clock_.Monotonic() + absl::Seconds(5)) base::LetOthersRun();
   clock_.Advance(absl::Seconds(5));
   store_.AwaitDeleted(partitions_[0], 1);
   gate.Open();

@@ -1,6 +1,7 @@
 // Stopping and pausing: senders before receivers, no message lost, no thread left behind.
 #include <thread>
 
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/listener_fixture.h"
 
 namespace muster::listener {
@@ -130,7 +131,7 @@ TEST_F(ListenerStopTest, APatientOneLetsSubscribersFinishWhatTheyHaveBegun) {
   Start();
   gate.AwaitArrivals(1);
   std::thread stopper([&] { EXPECT_TRUE(listener_->Stop(absl::Seconds(5)).ok()); });
-  while (listener_->phase() != ListenerPhase::kDraining) std::this_thread::yield();
+  while (listener_->phase() != ListenerPhase::kDraining) base::LetOthersRun();
   clock_.AwaitSleepers(2);  // Stop, and the LeaseRenewer
   gate.Open();
   stopper.join();
@@ -151,7 +152,7 @@ TEST_F(ListenerStopTest, APatientOneTellsSubscribersWhenTheGraceIsOver) {
   told_to_stop.AwaitArrivals(1);
   std::thread stopper(
       [&] { EXPECT_TRUE(absl::IsDeadlineExceeded(listener_->Stop(absl::Seconds(5)))); });
-  while (listener_->phase() != ListenerPhase::kDraining) std::this_thread::yield();
+  while (listener_->phase() != ListenerPhase::kDraining) base::LetOthersRun();
   clock_.AwaitSleepers(2);  // Stop, and the LeaseRenewer
   clock_.Advance(absl::Seconds(5));
   stopper.join();
@@ -185,7 +186,7 @@ TEST_F(ListenerStopTest, SaysInWhichPhaseItIs) {
   EXPECT_EQ(listener_->phase(), ListenerPhase::kListening);
   gate.AwaitArrivals(1);
   std::thread stopper([&] { Finish(); });
-  while (listener_->phase() != ListenerPhase::kDraining) std::this_thread::yield();
+  while (listener_->phase() != ListenerPhase::kDraining) base::LetOthersRun();
   gate.Open();
   stopper.join();
   EXPECT_EQ(listener_->phase(), ListenerPhase::kStopped);

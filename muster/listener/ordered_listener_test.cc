@@ -18,6 +18,7 @@
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 #include "muster/bus/local/local_buses.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/memory_store.h"
 
 namespace muster::listener {
@@ -412,7 +413,7 @@ TEST_F(OrderedListenerTest, HoldsNoMoreThanItsBound) {
   Start();
   listener_->Own(0);
   const auto received = [&] { return listener_->counters().messages_received; };
-  while (received() < static_cast<int64_t>(kMaxHeldMessages)) std::this_thread::yield();
+  while (received() < static_cast<int64_t>(kMaxHeldMessages)) base::LetOthersRun();
   EXPECT_LT(received(), static_cast<int64_t>(kMaxHeldMessages) + 32);
   open = true;
   open.notify_all();

@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 
 namespace muster::listener {
 namespace {
@@ -36,7 +37,7 @@ TEST_F(TaskRosterTest, LetsAllLeaveButOneHoweverTheyRace) {
       tasks.emplace_back([&] {
         const uint64_t seen = roster_.wakes();
         ++ready;
-        while (ready < 4) std::this_thread::yield();
+        while (ready < 4) base::LetOthersRun();
         if (roster_.TryLeave(seen, true) == Departure::kStay) ++stayed;
       });
     }

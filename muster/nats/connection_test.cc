@@ -9,7 +9,6 @@
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/nats/fake_server.h"
 #include "tests/fakes/nats/nats_server.h"
 
@@ -243,7 +243,7 @@ bool FallsTo(size_t used_heap_bytes) {
   const absl::Duration deadline = clock->Monotonic() + kPatience;
   while (UsedHeapBytes() > used_heap_bytes) {
     if (clock->Monotonic() > deadline) return false;
-    std::this_thread::yield();
+    base::LetOthersRun();
   }
   return true;
 }

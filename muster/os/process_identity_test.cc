@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "muster/os/child_process.h"
+#include "tests/fakes/base/let_others_run.h"
 
 namespace muster::os {
 namespace {
@@ -82,7 +83,7 @@ TEST(ProcessIdentityOfTest, IsAskedForAtTheVeryMomentWhenTheProcessEnds) {
         asked = true;
       }
     });
-    while (!asked) std::this_thread::yield();
+    while (!asked) base::LetOthersRun();
     child->Kill();
     gone = true;
     asker.join();

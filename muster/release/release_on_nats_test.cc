@@ -19,6 +19,7 @@
 #include "muster/release/listening_release.h"
 #include "muster/sync/jetstream/jetstream_sync_store.h"
 #include "tests/fakes/base/killable_process.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/nats/nats_server.h"
 
 namespace muster::release {
@@ -48,7 +49,7 @@ struct Process {
   }
   // Answers the epoch that a wait finds armed, once it has looked.
   static int64_t AwaitParked(const CombinedRelease& release) {
-    while (release.epoch() == 0) std::this_thread::yield();
+    while (release.epoch() == 0) base::LetOthersRun();
     return release.epoch();
   }
 

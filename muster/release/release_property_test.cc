@@ -15,6 +15,7 @@
 #include "muster/bus/local/local_buses.h"
 #include "muster/release/combined_release.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/base/test_seed.h"
 #include "tests/fakes/sync/memory_sync_store.h"
@@ -137,7 +138,7 @@ std::string RunStory(uint32_t seed) {
   };
   while (!all_gone() && absl::Now() < give_up) {
     clock.Advance(kSafetyInterval);
-    std::this_thread::yield();
+    base::LetOthersRun();
   }
   const bool are_gone = all_gone();
   stop.request_stop();

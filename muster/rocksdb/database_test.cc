@@ -21,6 +21,7 @@
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
 #include "tests/fakes/base/killable_process.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/rocksdb/faulty_env.h"
 #include "tests/fakes/telemetry/shown.h"
 
@@ -288,7 +289,7 @@ TEST_F(FailingDiskTest, AnswersAWriterWhoIsAboutToSyncWhenAnotherFails) {
     flushing.get_future().wait();
     absl::Status about_to_sync;
     std::thread writer([&] { about_to_sync = Put(database.get(), "about to sync"); });
-    while (!Has(database.get(), "about to sync")) std::this_thread::yield();
+    while (!Has(database.get(), "about to sync")) base::LetOthersRun();
     env_.fail_appends = true;
     EXPECT_TRUE(absl::IsUnavailable(Put(database.get(), "fails")));
     opened.set_value();

@@ -1,12 +1,12 @@
 #include "services/controller/controller_supervisor.h"
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/controller/controller_fixture.h"
 
@@ -36,7 +36,7 @@ TEST_F(ControllerSupervisorTest, TellsThatItGoesOnWhenAStoreDidNotWork) {
   report_->FailNext({.status = absl::InternalError("the connection was closed")});
   ControllerSupervisor counting(item::kLocalAccount, Instantly(), host_->events(), dependencies());
   ASSERT_TRUE(counting.Begin("shop").ok());
-  while (Told().empty()) std::this_thread::yield();
+  while (Told().empty()) base::LetOthersRun();
   // The lease of the result in progress lapses, too.
   while (GetProgress().items() == 0) {
     clock_.AwaitSleepers(1);

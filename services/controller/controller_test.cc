@@ -1,11 +1,10 @@
 #include "services/controller/controller.h"
 
-#include <thread>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
 #include "muster/job/job_file.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/controller/controller_fixture.h"
 
 namespace muster::controller {
@@ -32,7 +31,7 @@ TEST_F(ControllerTest, AsksTheLedgerOfABatchThatItExpectsBeforeItsResultsCome) {
   OpenBatch(2);
   Start();
   controller_->Expect(kBatch);
-  while (records_->views() == 0) std::this_thread::yield();
+  while (records_->views() == 0) base::LetOthersRun();
   Put({Result(0), Result(1)});
   host_->AwaitCompletions(1);
   Stop();

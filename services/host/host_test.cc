@@ -23,6 +23,7 @@
 #include "muster/rpc/status.h"
 #include "muster/v1/queue_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/nats/nats_server.h"
 #include "tests/fakes/telemetry/peer.h"
@@ -215,7 +216,7 @@ TEST_F(HostTest, ServesMetricsAlsoBeforeItIsReady) {
   while (!absl::StrContains(Metrics(),
                             "rpc_server_call_duration_seconds_count{method=\"muster.v1."
                             "QueueService/GetQueueStats\",code=\"NOT_FOUND\"} 1\n")) {
-    std::this_thread::yield();  // the call is measured after its answer is sent
+    base::LetOthersRun();  // the call is measured after its answer is sent
   }
 }
 
@@ -250,7 +251,7 @@ TEST_F(HostTest, SaysWhichServerDoesNotAnswerAndOpensOnceItDoes) {
   Start();
   HealthWatch health(Connect());
   EXPECT_EQ(health.Next(), "NOT_SERVING");
-  while (!Logged("not ready: what is needed does not answer")) std::this_thread::yield();
+  while (!Logged("not ready: what is needed does not answer")) base::LetOthersRun();
   EXPECT_TRUE(Logged(absl::StrCat("where=", server_.url())));
   EXPECT_TRUE(Logged("again_in="));
   server_.Restart();
@@ -263,7 +264,7 @@ TEST_F(HostTest, SaysWhichServerDoesNotAnswerAndOpensOnceItDoes) {
 TEST_F(HostTest, TellsCallersWhatItWaitsForUntilItServesItsRole) {
   server_.Kill();
   Start();
-  while (!Logged("not ready: what is needed does not answer")) std::this_thread::yield();
+  while (!Logged("not ready: what is needed does not answer")) base::LetOthersRun();
   const absl::Status early = GetStats(false);
   EXPECT_TRUE(absl::IsUnavailable(early)) << early;
   EXPECT_THAT(early.message(), HasSubstr("tested is starting, and waits for the queues"));
@@ -343,7 +344,7 @@ TEST_F(HostTest, WaitsForAStreamThatIsSetOtherwiseUntilItIsMended) {
   HealthWatch health(Connect());
   EXPECT_EQ(health.Next(), "NOT_SERVING");
   for (const auto& stream : streams) {
-    while (!Logged(absl::StrCat("stream ", stream[0], " is there"))) std::this_thread::yield();
+    while (!Logged(absl::StrCat("stream ", stream[0], " is there"))) base::LetOthersRun();
     const absl::Status early = GetStats(false);
     EXPECT_TRUE(absl::IsUnavailable(early)) << early;
     EXPECT_THAT(early.message(), HasSubstr("delete the stream"));

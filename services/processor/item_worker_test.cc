@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -18,6 +17,7 @@
 #include "muster/v1/item_result.pb.h"
 #include "muster/v1/work_item.pb.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/processor/item_worker_fixture.h"
 #include "tests/fakes/sync/memory_sync_store.h"
@@ -394,7 +394,7 @@ TEST_F(ItemWorkerTest, WarnsOfAHandlerThatDoesNotComeBack) {
   Work(Item("ann,1\n", 1), [&](const handler::WorkItem& item, Results& results) {
     clock.AwaitSleepers(1);
     clock.Advance(kWarnUnlessPromised);
-    while (setup_.health->why().empty()) std::this_thread::yield();
+    while (setup_.health->why().empty()) base::LetOthersRun();
     EXPECT_THAT(setup_.health->why(), HasSubstr("item 3/4 has been with its handler"));
     return Sum(item, results);
   });

@@ -5,12 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 
 namespace muster::processor {
@@ -66,7 +66,7 @@ class SlowItemsTest : public ::testing::Test {
   void AdvanceAndAwaitIssue(absl::Duration by, const std::string& issue) {
     clock_.AwaitSleepers(1);
     clock_.Advance(by);
-    while (health_->why().find(issue) == std::string::npos) std::this_thread::yield();
+    while (health_->why().find(issue) == std::string::npos) base::LetOthersRun();
   }
 
   base::FakeClock clock_;

@@ -16,6 +16,7 @@
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/memory_store.h"
 
 namespace muster::processor {
@@ -214,7 +215,7 @@ TEST_F(WorkerServiceTest, StartsTasksThatFindWorkAndCountsIt) {
   gate_.AwaitArrival();
   gate_.Open();
   store_.AwaitDeleted({"acme", "pears-in-0"}, 1);
-  while (States("pears")[0].totals().messages_done() == 0) std::this_thread::yield();
+  while (States("pears")[0].totals().messages_done() == 0) base::LetOthersRun();
   const v1::ListenerState pears = States("pears")[0];
   EXPECT_EQ(pears.totals().messages_received(), 1);
   EXPECT_EQ(pears.total_dequeue_tasks(), 2);
@@ -308,7 +309,7 @@ TEST_F(WorkerServiceTest, DrainsForGoodAndTellsWhatItGaveBack) {
   v1::DrainResponse response;
   std::thread draining(
       [&] { EXPECT_EQ(Drain("pears", std::nullopt, &response), absl::OkStatus()); });
-  while (States("pears")[0].phase() != v1::LISTENER_PHASE_DRAINING) std::this_thread::yield();
+  while (States("pears")[0].phase() != v1::LISTENER_PHASE_DRAINING) base::LetOthersRun();
   gate_.Open();
   draining.join();
   EXPECT_EQ(States("pears")[0].phase(), v1::LISTENER_PHASE_STOPPED);
@@ -328,7 +329,7 @@ TEST_F(WorkerServiceTest, SaysWhenTheGraceRanOutThoughTheListenersAreStopped) {
   v1::DrainResponse response;
   std::thread draining(
       [&] { EXPECT_TRUE(absl::IsDeadlineExceeded(Drain("", absl::ZeroDuration(), &response))); });
-  while (States("pears")[0].phase() != v1::LISTENER_PHASE_DRAINING) std::this_thread::yield();
+  while (States("pears")[0].phase() != v1::LISTENER_PHASE_DRAINING) base::LetOthersRun();
   gate_.Open();
   draining.join();
   for (const v1::ListenerState& state : States()) {

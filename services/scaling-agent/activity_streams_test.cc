@@ -10,6 +10,7 @@
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
+#include "tests/fakes/base/let_others_run.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -49,7 +50,7 @@ class StreamServer final
   ActivityStreams& streams() { return streams_; }
   void Stop() { server_->Drain(absl::ZeroDuration()); }
   void AwaitOpen(size_t count) const {
-    while (streams_.open() != count) std::this_thread::yield();
+    while (streams_.open() != count) base::LetOthersRun();
   }
 
  private:

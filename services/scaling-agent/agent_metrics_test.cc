@@ -3,12 +3,12 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "gtest/gtest.h"
 #include "muster/bus/local/local_buses.h"
 #include "muster/os/temp_dir.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/scaling-agent/target_loop_fixture.h"
 #include "tests/fakes/telemetry/shown.h"
 
@@ -103,7 +103,7 @@ TEST_F(AgentMetricsTest, ShowsItsTargetsOnceItLeads) {
   ASSERT_TRUE(agent_->Start().ok());
   while (!Shown(registry_, desired).has_value()) {
     clock_.Advance(absl::Milliseconds(10));
-    std::this_thread::yield();
+    base::LetOthersRun();
   }
   EXPECT_EQ(Shown(registry_, desired), 0);
   EXPECT_EQ(Shown(registry_, promise), 90);

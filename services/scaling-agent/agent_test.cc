@@ -4,13 +4,13 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "gtest/gtest.h"
 #include "muster/bus/local/local_buses.h"
 #include "muster/os/temp_dir.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/scaling-agent/agent_fixture.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
@@ -53,7 +53,7 @@ class AgentTest : public ::testing::Test {
   void AdvanceUntil(Done done) {
     while (!done()) {
       clock_.Advance(absl::Milliseconds(10));
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
   }
   // Returns the workload of the target, as the actuator knows it.

@@ -17,6 +17,7 @@
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/scaling-agent/agent_fixture.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
@@ -235,7 +236,7 @@ class ExternalScalerServiceTest : public ::testing::Test {
     while (!done()) {
       if (sleepers_ > 0) clock_.AwaitSleepers(sleepers_);
       clock_.Advance(absl::Milliseconds(10));
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
   }
   void PutWork(int items) {

@@ -14,6 +14,7 @@
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/scaling-agent/agent_fixture.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
@@ -164,7 +165,7 @@ class ScalingServiceTest : public ::testing::Test {
       if (decisions.ok() && decisions->decisions_size() > 0) return;
       ASSERT_TRUE(decisions.ok() || absl::IsFailedPrecondition(decisions.status()))
           << decisions.status();
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
   }
 
@@ -273,7 +274,7 @@ TEST_F(ScalingServiceTest, WhoDoesNotLeadSaysWhoDoesAndTakesOver) {
   auto leader = Serve("a");
   AwaitDecision(*leader);
   const auto other = Serve("b");
-  while (About(*other).leader().empty()) std::this_thread::yield();
+  while (About(*other).leader().empty()) base::LetOthersRun();
   const absl::Status refused = Targets(*other).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(rpc::Reason(refused), (rpc::ErrorReason{"NOT_LEADER", {{"leader", "a:7703"}}}));
@@ -292,10 +293,10 @@ TEST_F(ScalingServiceTest, TargetsComeAndGoWithTheRules) {
   const auto served = Serve("a");
   AwaitDecision(*served);
   WriteRules("targets: {billing: {kind: process, name: p, queues: [in], max: 3}}\n");
-  while (Targets(*served)->targets_size() != 1) std::this_thread::yield();
+  while (Targets(*served)->targets_size() != 1) base::LetOthersRun();
   EXPECT_TRUE(absl::IsNotFound(Decisions(*served, "rating").status()));
   WriteRules("targets: {}\n");
-  while (About(*served).rules_refusals() == 0) std::this_thread::yield();
+  while (About(*served).rules_refusals() == 0) base::LetOthersRun();
   EXPECT_EQ(Targets(*served)->targets_size(), 1);
   EXPECT_THAT(About(*served).rules_refusal(), HasSubstr("rules.yaml:1:"));
   EXPECT_TRUE(absl::IsOutOfRange(SetOverride(*served, "billing", 4, 60).status()));

@@ -5,7 +5,6 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -15,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "muster/handler/grpc/grpc_handler.h"
 #include "muster/handler/health.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/handler/grpc/grpc_fixture.h"
 
@@ -347,14 +347,14 @@ TEST_F(GrpcHandlerTest, TellsThatNobodyIsAtItsAddressBeforeThereIsAnItem) {
   server_.reset();
   absl::StrReplaceAll({{"localhost", "127.0.0.1"}}, &options_.address);  // one address
   handler_ = MakeHandler();
-  while (options_.health->why().empty()) std::this_thread::yield();
+  while (options_.health->why().empty()) base::LetOthersRun();
   EXPECT_THAT(options_.health->why(),
               AllOf(HasSubstr(options_.address), HasSubstr("cannot be connected to")));
   rpc::ServerOptions options;
   options.addresses = {options_.address};
   server_ = rpc::Server::Start(options, {{v1::HandlerService::service_full_name(), service_.get()}})
                 .value();
-  while (!options_.health->why().empty()) std::this_thread::yield();
+  while (!options_.health->why().empty()) base::LetOthersRun();
   EXPECT_EQ(service_->calls(), 0) << "to connect is not to call";
 }
 

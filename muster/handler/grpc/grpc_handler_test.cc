@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/proto_time.h"
 #include "tests/fakes/base/killable_process.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/handler/grpc/grpc_fixture.h"
 
 namespace muster::handler::grpc {
@@ -354,7 +355,7 @@ TEST_F(GrpcHandlerTest, HoldsCallsBackForLongerAfterEachFailureUntilAnAnswerIsAc
   const auto await_hold_back = [&](int times) {
     std::future<handler::Outcome> outcome = ProcessBeside();
     while (clock_.NextDeadline() != clock_.Monotonic() + times * kFirstHoldBack) {
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
     clock_.Advance(times * kFirstHoldBack);
     return outcome.get().kind;

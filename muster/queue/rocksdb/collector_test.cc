@@ -12,6 +12,7 @@
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 
 namespace muster::queue::rocksdb {
 namespace {
@@ -123,7 +124,7 @@ TEST(CollectorThreadTest, CollectsOnceEachIntervalAndEndsAtOnce) {
   {
     const Collector collector(&clock, absl::Minutes(1), [&](std::atomic<bool>* cancelled) {
       if (!collected.HasBeenNotified()) collected.Notify();
-      while (!*cancelled) std::this_thread::yield();  // as one that takes long
+      while (!*cancelled) base::LetOthersRun();  // as one that takes long
     });
     clock.AwaitSleepers(1);
     EXPECT_FALSE(collected.HasBeenNotified());

@@ -13,6 +13,7 @@
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/rocksdb/faulty_env.h"
 
 namespace muster::queue::rocksdb {
@@ -62,7 +63,7 @@ TEST_F(RedriveTest, LetsLeasesBeRenewedBetweenItsSteps) {
       begun.set_value();
       renewing.get_future().wait();
     }
-    for (int i = 0; i < 10000 && !renewed; ++i) std::this_thread::yield();
+    for (int i = 0; i < 10000 && !renewed; ++i) base::LetOthersRun();
   });
   const queue::Receipt held = Put();
   syncs = 0;

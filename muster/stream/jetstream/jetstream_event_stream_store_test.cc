@@ -17,6 +17,7 @@
 #include "muster/nats/jetstream.h"
 #include "muster/stream/jetstream/consumer_reader.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/nats/nats_server.h"
 
 namespace muster::stream::jetstream {
@@ -161,11 +162,11 @@ TEST_P(JetStreamEventStreamStoreTest, LosesAndReordersNothingWhenTheServerDiesIn
       });
     }
     for (int round = 1; round <= 3; ++round) {
-      for (const int enough = appended + 30; appended < enough;) std::this_thread::yield();
+      for (const int enough = appended + 30; appended < enough;) base::LetOthersRun();
       server_.Kill();
       server_.Restart();
     }
-    for (const int enough = appended + 30; appended < enough;) std::this_thread::yield();
+    for (const int enough = appended + 30; appended < enough;) base::LetOthersRun();
     stop = true;
     for (std::thread& producer : producers) producer.join();
 

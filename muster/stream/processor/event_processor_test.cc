@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/stream/memory_event_stream_store.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
@@ -428,7 +429,7 @@ TEST_F(EventProcessorTest, CallsTheHandlerWithoutAnEventAfterTheLongestWait) {
   recorder.AwaitNote("0 from 1");
   while (nulls == 0) {
     clock_.Advance(absl::Seconds(1));
-    std::this_thread::yield();
+    base::LetOthersRun();
   }
 }
 
@@ -464,7 +465,7 @@ TEST_F(EventProcessorTest, TheFirstOfTwoWithOneIdStops) {
   const auto second = Start(&second_recorder, Options());
   while (first_recorder.Errors().empty()) {
     clock_.Advance(absl::Seconds(1));
-    std::this_thread::yield();
+    base::LetOthersRun();
   }
   const absl::Status why = first->Wait();
   EXPECT_EQ(why.code(), absl::StatusCode::kFailedPrecondition);
@@ -572,17 +573,17 @@ TEST_F(EventProcessorGroupTest, AHandOverLosesNothingAndRepeatsNothing) {
   std::thread producer([&] {
     for (int i = 0; !done || i < 1000; ++i) {
       EXPECT_TRUE(events_.Append("homes", i % 4, {{.body = "x"}}).ok());
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
   });
   const auto first = Start(&a, "a");
   a.AwaitHandled(0, 1);
   auto second = Start(&b, "b");
-  while (second->counts().owned < 2) std::this_thread::yield();
+  while (second->counts().owned < 2) base::LetOthersRun();
   const auto third = Start(&c, "c");
-  while (third->counts().owned < 1) std::this_thread::yield();
+  while (third->counts().owned < 1) base::LetOthersRun();
   second->Stop();
-  while (first->counts().owned + third->counts().owned < 4) std::this_thread::yield();
+  while (first->counts().owned + third->counts().owned < 4) base::LetOthersRun();
   done = true;
   producer.join();
   size_t appended = 0;
@@ -606,14 +607,14 @@ TEST_F(EventProcessorGroupTest, MoreMembersThanPartitionsWait) {
     std::sort(counts.begin(), counts.end());
     return counts;
   };
-  while (owned() != std::vector<int64_t>{0, 0, 1, 1, 1, 1}) std::this_thread::yield();
+  while (owned() != std::vector<int64_t>{0, 0, 1, 1, 1, 1}) base::LetOthersRun();
   // One that waits takes over what another leaves.
   for (auto& member : members) {
     if (member->counts().owned == 0) continue;
     member->Stop();
     break;
   }
-  while (owned() != std::vector<int64_t>{0, 0, 1, 1, 1, 1}) std::this_thread::yield();
+  while (owned() != std::vector<int64_t>{0, 0, 1, 1, 1, 1}) base::LetOthersRun();
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +19,7 @@
 #include "muster/stream/rocksdb/rocksdb_event_stream_store.h"
 #include "rocksdb/db.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/os/collected_findings.h"
 
 namespace muster::stream::rocksdb {
@@ -134,7 +134,7 @@ TEST_F(StreamCheckTest, FindsNothingInAStreamWhoseRetentionHasPassed) {
   clock_.AwaitSleepers(1);
   clock_.Advance(absl::Hours(2));
   Append("homes", 0, "late");
-  while (store_->Extent("homes", 0)->first < 6) std::this_thread::yield();
+  while (store_->Extent("homes", 0)->first < 6) base::LetOthersRun();
   store_.reset();
   EXPECT_THAT(Check(), IsEmpty());
 }
@@ -175,7 +175,7 @@ TEST_F(StreamCheckTest, RetentionRemovesLostEventsWithTheirNeighbours) {
   clock_.AwaitSleepers(1);
   clock_.Advance(absl::Hours(2));
   Append("homes", 0, "late");
-  while (store_->Extent("homes", 0)->first < 6) std::this_thread::yield();
+  while (store_->Extent("homes", 0)->first < 6) base::LetOthersRun();
   EXPECT_THAT(Read("homes", 0, 6), ElementsAre("6late"));
   store_.reset();
   EXPECT_THAT(Check(), IsEmpty());

@@ -18,6 +18,7 @@
 #include "muster/os/temp_dir.h"
 #include "muster/rpc/status.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/job/job_text.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
@@ -120,7 +121,7 @@ class SubmissionsTest : public ::testing::Test {
 
   // Returns once the ledger of the initiator has an open batch.
   uint64_t AwaitRecorded(const std::string& initiator) {
-    for (;; std::this_thread::yield()) {
+    for (;; base::LetOthersRun()) {
       const std::vector<uint64_t> open = OpenOf(initiator);
       if (!open.empty()) return open.front();
     }

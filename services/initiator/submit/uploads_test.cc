@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -19,6 +18,7 @@
 #include "muster/os/temp_dir.h"
 #include "services/initiator/submit/upload_syncer.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/initiator/broken_medium.h"
 #include "tests/fakes/os/watched_disk.h"
 
@@ -456,7 +456,7 @@ TEST_F(UploadSyncerTest, LeavesAShortUploadToItsSeal) {
 
 TEST_F(UploadSyncerTest, HandsOverHowTheLastSyncEnded) {
   BeginOnDiskThatBreaks();
-  while (!failed_) std::this_thread::yield();
+  while (!failed_) base::LetOthersRun();
   EXPECT_TRUE(absl::IsUnavailable(syncer_->HandOver()));
 }
 

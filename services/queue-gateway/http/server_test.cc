@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/telemetry/peer.h"
 
 namespace muster::queue_gateway::http {
@@ -339,7 +340,7 @@ TEST_F(HttpServerTest, CutsOffAPeerThatDoesNotReadItsReply) {
   const auto server = Start(options);
   Peer peer(server->address());
   peer.Send(LastGet("/large"));
-  while (handled_ == 0 || server->connections() > 0) std::this_thread::yield();
+  while (handled_ == 0 || server->connections() > 0) base::LetOthersRun();
   EXPECT_LT(peer.ReadToEnd().size(), kLargeBytes);
 }
 

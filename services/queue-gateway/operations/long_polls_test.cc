@@ -13,6 +13,7 @@
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "services/queue-gateway/operations/waking_store.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 
 namespace muster::queue_gateway::operations {
 namespace {
@@ -115,11 +116,11 @@ TEST_F(LongPollsTest, AnswersWhenADelayOrALeaseIsOver) {
   Put("late", absl::Seconds(5));
   Wait("first");
   clock_.AwaitSleepers(1);
-  while (clock_.NextDeadline() > clock_.Monotonic() + absl::Seconds(5)) std::this_thread::yield();
+  while (clock_.NextDeadline() > clock_.Monotonic() + absl::Seconds(5)) base::LetOthersRun();
   clock_.Advance(absl::Seconds(5));
   EXPECT_EQ(AnswerTo("first"), "late");
   Wait("second");
-  while (clock_.NextDeadline() > clock_.Monotonic() + absl::Seconds(30)) std::this_thread::yield();
+  while (clock_.NextDeadline() > clock_.Monotonic() + absl::Seconds(30)) base::LetOthersRun();
   clock_.Advance(absl::Seconds(30));
   EXPECT_EQ(AnswerTo("second"), "late");
 }

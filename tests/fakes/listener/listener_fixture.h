@@ -18,6 +18,7 @@
 #include "muster/bus/trigger_bus.h"
 #include "muster/listener/listener.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/memory_store.h"
 
 namespace muster::listener {
@@ -159,7 +160,7 @@ class ListenerTest : public ::testing::Test {
                      absl::Duration step = absl::Milliseconds(10)) {
     while (!done()) {
       clock_.Advance(step);
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
   }
 
@@ -169,13 +170,13 @@ class ListenerTest : public ::testing::Test {
                                   absl::Duration step = absl::Milliseconds(10)) {
     while (!done()) {
       if (listener_->QueryState().unsettled_messages == 0) clock_.Advance(step);
-      std::this_thread::yield();
+      base::LetOthersRun();
     }
   }
 
   // The store has ended a lease before the listener has heard of it and drawn its conclusions.
   void AwaitSettled() {
-    while (listener_->QueryState().unsettled_messages > 0) std::this_thread::yield();
+    while (listener_->QueryState().unsettled_messages > 0) base::LetOthersRun();
   }
 
   void AwaitTasks(int n) {

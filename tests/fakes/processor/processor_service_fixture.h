@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -21,6 +20,7 @@
 #include "muster/os/temp_dir.h"
 #include "muster/v1/item_result.pb.h"
 #include "services/processor/processor_service.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 
 namespace muster::processor {
@@ -103,7 +103,7 @@ class ProcessorServiceTest : public ::testing::Test {
     const queue::QueueId queue = item::OutputQueue(kAccount, job, 0);
     std::vector<queue::Message> messages;
     while (messages.empty()) {
-      std::this_thread::yield();
+      base::LetOthersRun();
       messages = queues_->Receive(queue, {1, absl::Minutes(10)}).value();
     }
     EXPECT_TRUE(queues_->Delete(queue, {{messages[0].receipt}}).ok());
@@ -131,7 +131,7 @@ class ProcessorServiceTest : public ::testing::Test {
     return nullptr;
   }
   static void Await(const std::function<bool()>& done) {
-    while (!done()) std::this_thread::yield();
+    while (!done()) base::LetOthersRun();
   }
   static void AwaitStopped(const std::shared_ptr<listener::QueueListener>& listener) {
     Await([&] { return listener->phase() == listener::ListenerPhase::kStopped; });

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/kubernetes/scripted_server.h"
 
@@ -39,7 +40,7 @@ class PodCacheTest : public ::testing::Test {
   }
   // Polls, because another thread receives the change and only its effect is visible.
   void Await(const std::string& names) {
-    while (Names() != names) std::this_thread::yield();
+    while (Names() != names) base::LetOthersRun();
   }
 
   base::FakeClock clock_;

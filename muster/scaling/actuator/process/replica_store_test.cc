@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/os/watched_disk.h"
 
 namespace muster::scaling::actuator::process {
@@ -79,7 +80,7 @@ TEST_F(ReplicaStoreTest, AKeeperThatHasItsRecordIsNeverDiscarded) {
     const ReplicaFolder folder = Make(absl::StrCat("r", round));
     std::atomic<int> ready = 0;
     const auto together = [&ready] {
-      for (++ready; ready < 2;) std::this_thread::yield();
+      for (++ready; ready < 2;) base::LetOthersRun();
     };
     absl::Status written;
     std::thread keeper([&] {

@@ -12,7 +12,6 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "muster/os/file_descriptor.h"
 #include "muster/os/temp_dir.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 
 namespace muster::handler::command {
@@ -100,7 +100,7 @@ class CommandHandlerTest : public testing::Test {
 
   // Waits until the handler sleeps towards exactly this time from now.
   void AwaitAlarmIn(absl::Duration delay) {
-    while (clock_.NextDeadline() != clock_.Monotonic() + delay) std::this_thread::yield();
+    while (clock_.NextDeadline() != clock_.Monotonic() + delay) base::LetOthersRun();
   }
 
   const os::TempDir folder_;

@@ -7,7 +7,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "muster/rpc/server.h"
 #include "muster/v1/handler_service.grpc.pb.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 
 namespace muster::handler::grpc {
 
@@ -144,7 +144,7 @@ class GrpcHandlerTest : public ::testing::Test {
 
   // Waits until the handler sleeps towards exactly this time from now.
   void AwaitAlarmIn(absl::Duration delay) {
-    while (clock_.NextDeadline() != clock_.Monotonic() + delay) std::this_thread::yield();
+    while (clock_.NextDeadline() != clock_.Monotonic() + delay) base::LetOthersRun();
   }
 
   std::unique_ptr<handler::Handler> MakeHandler() {
