@@ -2,6 +2,7 @@
 """Reads what ctest wrote of a run, and of the second try of its failed tests.
 
   test_results.py count RESULTS [BEFORE]    "N passed, N failed[, N skipped]"; BEFORE others passed, too
+  test_results.py skipped RESULTS           "SKIPPED NAME: why", a line each
   test_results.py slowest RESULTS N         the N tests that took longest
   test_results.py failed RESULTS            the names of the failed tests, a line each
   test_results.py keep RESULTS FOLDER TRY   what the failed tests printed, in FOLDER/NAME.TRY.log
@@ -23,9 +24,21 @@ def failed(path):
     return [case for case in cases(path) if case.get("status") == "fail"]
 
 
+def skipped_cases(path):
+    return [case for case in cases(path) if case.get("status") not in ("run", "fail")]
+
+
+def print_skipped(path):
+    """A test says why it is skipped in a line of its own."""
+    for case in skipped_cases(path):
+        said = [line.removeprefix("skipped: ") for line in (case.findtext("system-out") or "").splitlines()
+                if line.startswith("skipped: ")]
+        print(f"SKIPPED {case.get('name')}: {said[-1] if said else 'it does not say why'}")
+
+
 def count(path, before=0):
     states = [case.get("status") for case in cases(path)]
-    skipped = len([state for state in states if state not in ("run", "fail")])
+    skipped = len(skipped_cases(path))
     line = f"{states.count('run') + int(before)} passed, {states.count('fail')} failed"
     print(line + (f", {skipped} skipped" if skipped else ""))
 
@@ -66,7 +79,7 @@ def merge(path, second):
     tree.write(path, encoding="utf-8", xml_declaration=True)
 
 
-VERBS = {"count": count, "slowest": slowest, "failed": print_failed, "keep": keep,
+VERBS = {"count": count, "skipped": print_skipped, "slowest": slowest, "failed": print_failed, "keep": keep,
          "keep_all": keep_all, "merge": merge}
 
 if __name__ == "__main__":

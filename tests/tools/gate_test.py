@@ -26,6 +26,8 @@ FAILS = 'add_test(broken "false")\n'
 # Fails on the first try, and passes on the second.
 FLAKY = 'add_test(flaky "sh" "-c" "echo try; test -e ../../../tried || { touch ../../../tried; exit 3; }")\n'
 DEEP = 'add_test(long "false")\nset_tests_properties(long PROPERTIES LABELS deep)\n'
+SKIPS = ('add_test(needy "sh" "-c" "echo skipped: there is no moon; exit 77")\n'
+         'set_tests_properties(needy PROPERTIES SKIP_RETURN_CODE 77)\n')
 CHECKS = ("scripts", "format", "protos")
 PAGE = "# Proofs\n\n| step | commit | date | counted | result |\n|---|---|---|---|---|\n"
 
@@ -118,6 +120,16 @@ class Gate(unittest.TestCase):
         self.commit(PASSES + DEEP)
         self.assertEqual(self.run_program("scripts/test").stdout.splitlines()[-1], "1 passed, 0 failed")
         self.assertEqual(self.run_program("scripts/test", "--all").stdout.splitlines()[-1], "1 passed, 1 failed")
+
+    def test_names_what_it_skipped_and_why(self):
+        self.commit(PASSES + SKIPS)
+        self.assertEqual(self.run_program("scripts/test").stdout.splitlines()[-2:],
+                         ["SKIPPED needy: there is no moon", "1 passed, 0 failed, 1 skipped"])
+
+    def test_runs_only_what_it_is_told(self):
+        self.commit(PASSES + FAILS)
+        self.assertEqual(self.run_program("scripts/test", "--only", "^sound$").stdout.splitlines()[-1],
+                         "1 passed, 0 failed")
 
     def test_a_run_that_was_interrupted_goes_on(self):
         commit = self.commit(PASSES + FLAKY)

@@ -48,8 +48,8 @@ class ScriptUsage(unittest.TestCase):
                            says="there is no rules file 'none.yaml'")
 
     def test_each_tells_what_it_does(self):
-        for name in ("build", "demo", "fuzz", "kubernetes", "make_api_docs", "mesh", "prove", "test",
-                     "checks/tidy"):
+        for name in ("build", "demo", "fuzz", "kubernetes", "make_api_docs", "mesh", "prove", "release",
+                     "test", "checks/tidy"):
             script = SOURCE / "scripts" / name
             for called in (script, f"./{script.name}"):
                 done = subprocess.run([called, "--help"], cwd=script.parent, capture_output=True,
