@@ -32,6 +32,7 @@ struct Outcome {
     kRetry,    // try again; counts against max_attempts
     kDefer,    // not now, and not this item's fault: try again without charging the attempt
     kDead,     // will never work: to the poison queue with `why`
+    kUnfit,    // the answer of a handler that works has a value that the results cannot hold: `why`
     kRelease,  // this worker is stopping: give the item back, uncharged
   };
 
@@ -45,6 +46,11 @@ struct Outcome {
   }
   static Outcome Dead(std::string why) {
     return {Kind::kDead, absl::ZeroDuration(), std::move(why)};
+  }
+  // Not for linked handlers: Results rejects such a transaction by itself. The worker takes the
+  // item apart at once, and rejects the transactions whose answers alone do not fit, with `why`.
+  static Outcome Unfit(std::string why) {
+    return {Kind::kUnfit, absl::ZeroDuration(), std::move(why)};
   }
   static Outcome Release() { return {Kind::kRelease, absl::ZeroDuration(), ""}; }
 

@@ -79,6 +79,7 @@ Settlement SettlementOf(handler::Outcome outcome) {
     case handler::Outcome::Kind::kUnset:
     case handler::Outcome::Kind::kOk:
     case handler::Outcome::Kind::kRetry:
+    case handler::Outcome::Kind::kUnfit:
       break;
   }
   return Settle(Settlement::Kind::kRetry, outcome.delay, std::move(outcome.why));
@@ -358,10 +359,17 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
   context.trace = item.identity.trace;
   const absl::StatusOr<handler::Handler*> handler = HandlerFor(attempt);
   if (!handler.ok()) return PutOff(handler.status());
-  handler::Results results(&setup_->schema, static_cast<int>(records_.records.size()));
-  handler::Outcome outcome = IsToBeTakenApart(attempt, records_)
-                                 ? RunOneByOne(**handler, context, results)
-                                 : RunWhole(**handler, context, results);
+  const auto due = static_cast<int>(records_.records.size());
+  std::optional<handler::Results> own(std::in_place, &setup_->schema, due);
+  const bool is_apart = IsToBeTakenApart(attempt, records_);
+  handler::Outcome outcome =
+      is_apart ? RunOneByOne(**handler, context, *own) : RunWhole(**handler, context, *own);
+  if (outcome.kind == handler::Outcome::Kind::kUnfit) {
+    // No failure of the handler: neither it nor its neighbours pay for a value that does not fit.
+    own.emplace(&setup_->schema, due);
+    outcome = RunOneByOne(**handler, context, *own);
+  }
+  handler::Results& results = *own;
   if (outcome.kind != handler::Outcome::Kind::kOk) return SettlementOf(std::move(outcome));
   const std::vector<handler::Rejection> rejections = MergeRejections(records_, results);
   // ProcessGuarded has verified that each transaction has one verdict.
@@ -429,6 +437,9 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
     switch (outcome.kind) {
       case handler::Outcome::Kind::kOk:
         results.Absorb(transaction, own);
+        break;
+      case handler::Outcome::Kind::kUnfit:
+        results.Reject(transaction, outcome.why);
         break;
       case handler::Outcome::Kind::kDefer:
       case handler::Outcome::Kind::kRelease:

@@ -317,6 +317,24 @@ TEST_F(ItemWorkerTest, TakesAnItemApartOnItsLastAttemptSoThatOnlyThePoisonIsReje
   EXPECT_EQ(result.aggregated().groups(0).rows(0).measures(0), "1.75");
 }
 
+// As an answer with "NaN" of a program. It cost five starts of the program, and its neighbours an
+// attempt each.
+TEST_F(ItemWorkerTest, RejectsATransactionWhoseValueDoesNotFitAtOnceAndBlamesNoOther) {
+  const auto unfit_with_bob = [](const handler::WorkItem& item, Results& results) {
+    const Outcome outcome = FailOnBob(item, results);
+    return outcome.kind == Outcome::Kind::kOk ? outcome : Outcome::Unfit("amount: 'NaN'");
+  };
+  const v1::ItemResult result =
+      ResultOf(Work(Item("ann,1.50\nbob,2\nann,0.25\n", 3), unfit_with_bob));
+  ASSERT_EQ(result.aggregated().rejections_size(), 1);
+  EXPECT_EQ(result.aggregated().rejections(0).line(), 11);
+  EXPECT_EQ(result.aggregated().rejections(0).reason(), "amount: 'NaN'");
+  ASSERT_EQ(result.aggregated().groups(0).rows_size(), 1);
+  EXPECT_EQ(result.aggregated().groups(0).rows(0).measures(0), "1.75");
+  const v1::ItemResult all = ResultOf(Work(Item("bob,1\nbob,2\n", 2), unfit_with_bob));
+  EXPECT_EQ(all.aggregated().rejections_size(), 2) << "however many there are";
+}
+
 TEST_F(ItemWorkerTest, NamesEachTransactionOfAnItemThatIsTakenApart) {
   std::vector<std::string> ids;
   WorkLast(Item("ann,1\nbob,2\n", 2), [&](const handler::WorkItem& item, Results& results) {

@@ -234,7 +234,8 @@ class CommandHandler final : public handler::Handler {
     if (IsPrinted(conversation_->answer())) return Printed();
     if (IsSpread(conversation_->answer())) return Failed(kSpread);
     absl::StatusOr<Outcome> outcome = DecodeAnswer(conversation_->answer(), schema_, item, results);
-    if (!outcome.ok()) {
+    const bool is_unfit = absl::IsOutOfRange(outcome.status());
+    if (!outcome.ok() && !is_unfit) {
       return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
     }
     ++answers_;
@@ -242,6 +243,7 @@ class CommandHandler final : public handler::Handler {
     failures_ = 0;
     in_vain_since_.reset();
     if (options_.health != nullptr) options_.health->Works();
+    if (is_unfit) return Outcome::Unfit(std::string(outcome.status().message()));
     return *std::move(outcome);
   }
 

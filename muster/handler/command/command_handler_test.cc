@@ -57,6 +57,16 @@ TEST_F(CommandHandlerTest, SendsTheItem) {
                           HasSubstr(R"("transactions":[{"line":2,"fields":["x y"]}]})")));
 }
 
+TEST_F(CommandHandlerTest, KeepsAProgramWhoseAnswerHasAValueThatDoesNotFit) {
+  Program(R"(n=0; while read -r line; do n=$((n+1)); [ $n = 1 ] && m=NaN || m=$n;
+    echo "{\"item\":\"1/7\",\"outcome\":\"ok\",\"groups\":{\"g\":[{\"k\":\"$$\",\"m\":\"$m\"}]}}"; done)");
+  const Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kUnfit) << outcome.why;
+  EXPECT_EQ(outcome.why, "groups.g[0]: m: 'NaN' is not a decimal number");
+  Process();
+  EXPECT_THAT(rows_, ElementsAre(::testing::Pair(::testing::_, "2"))) << "the same program";
+}
+
 TEST_F(CommandHandlerTest, RefusesGarbage) {
   Program("while read -r line; do echo '{hello'; done");
   EXPECT_EQ(Process().why,

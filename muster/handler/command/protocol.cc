@@ -222,6 +222,11 @@ absl::Status Wrong(absl::string_view place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, place.empty() ? "" : ": ", what));
 }
 
+// The answer is sound, but a value in it does not fit.
+absl::Status Unfit(absl::string_view place, absl::string_view what) {
+  return absl::OutOfRangeError(absl::StrCat(place, place.empty() ? "" : ": ", what));
+}
+
 std::string Shown(const std::string& text) { return base::Printable(text, kShownBytes); }
 
 absl::Status CheckMembers(const json& object, absl::string_view place,
@@ -353,12 +358,15 @@ class AnswerReader {
     for (const MeasureSchema& measure : expected.measures) {
       MUSTER_ASSIGN_OR_RETURN(const json* const value, FindMember(row, "", measure.name));
       const absl::StatusOr<Decimal> number = ReadMeasure(*value);
-      if (!number.ok()) return Wrong(measure.name, number.status().message());
+      if (!number.ok()) {
+        return value->is_string() ? Unfit(measure.name, number.status().message())
+                                  : Wrong(measure.name, number.status().message());
+      }
       measures.push_back(*number);
     }
     if (row.size() != keys.size() + measures.size()) return NameExtraMember(expected, row);
     const absl::Status added = results_.AddRow(group, keys, measures);
-    return added.ok() ? added : Wrong("", added.message());
+    return added.ok() ? added : Unfit("", added.message());
   }
 
   static absl::Status NameExtraMember(const GroupSchema& expected, const json& row) {

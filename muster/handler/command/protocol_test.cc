@@ -102,16 +102,22 @@ class AnswerTest : public testing::Test {
     return DecodeAnswer(answer, schema_, item_.get(), *results_);
   }
 
-  // Decodes an answer with these rows of by_customer; returns the error.
-  std::string WrongRow(absl::string_view row) {
-    return Wrong(
-        absl::StrCat(R"({"item":"1/7","outcome":"ok","groups":{"by_customer":[)", row, "]}}"));
+  static std::string RowsOf(absl::string_view rows) {
+    return absl::StrCat(R"({"item":"1/7","outcome":"ok","groups":{"by_customer":[)", rows, "]}}");
   }
-  std::string Wrong(absl::string_view answer) {
+
+  // Decodes an answer with these rows of by_customer; returns the error.
+  std::string WrongRow(absl::string_view row) { return Wrong(RowsOf(row)); }
+  std::string Wrong(absl::string_view answer,
+                    absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
     const absl::StatusOr<Outcome> outcome = Decode(answer);
     if (outcome.ok()) return "nothing";
-    EXPECT_EQ(outcome.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(outcome.status().code(), code);
     return std::string(outcome.status().message());
+  }
+  // Of a sound answer with a value that does not fit.
+  std::string UnfitRow(absl::string_view row) {
+    return Wrong(RowsOf(row), absl::StatusCode::kOutOfRange);
   }
 
   std::vector<std::string> Rows() {
@@ -258,7 +264,7 @@ TEST_F(AnswerTest, RefusesNumbersThatMayHaveLostPrecision) {
   }
   EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":null,"units":1})"),
             "groups.by_customer[0]: revenue: is no number and no string");
-  EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":"NaN","units":1})"),
+  EXPECT_EQ(UnfitRow(R"({"customer":"a","revenue":"NaN","units":1})"),
             "groups.by_customer[0]: revenue: 'NaN' is not a decimal number");
 }
 
@@ -282,13 +288,13 @@ TEST_F(AnswerTest, ReadsDecimalsWithAnExponent) {
 }
 
 TEST_F(AnswerTest, RefusesNumbersThatTheMeasureCannotHold) {
-  EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":"0.0001","units":1})"),
+  EXPECT_EQ(UnfitRow(R"({"customer":"a","revenue":"0.0001","units":1})"),
             "groups.by_customer[0]: revenue: 0.0001 needs more than 3 decimals");
-  EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":1,"units":"1.5"})"),
+  EXPECT_EQ(UnfitRow(R"({"customer":"a","revenue":1,"units":"1.5"})"),
             "groups.by_customer[0]: units: 1.5 is not a whole number");
-  EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":1,"units":9223372036854775808})"),
+  EXPECT_EQ(UnfitRow(R"({"customer":"a","revenue":1,"units":9223372036854775808})"),
             "groups.by_customer[0]: units: overflows");
-  EXPECT_EQ(WrongRow(R"({"customer":"a","revenue":1,"units":9223372036854775807},
+  EXPECT_EQ(UnfitRow(R"({"customer":"a","revenue":1,"units":9223372036854775807},
                         {"customer":"a","revenue":1,"units":1})"),
             "groups.by_customer[1]: units: overflows");
 }

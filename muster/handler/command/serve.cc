@@ -148,6 +148,7 @@ absl::string_view NameOf(Outcome::Kind kind) {
       return "defer";
     case Outcome::Kind::kUnset:
     case Outcome::Kind::kRetry:
+    case Outcome::Kind::kUnfit:  // a linked handler has none
       break;
   }
   return "retry";

@@ -315,6 +315,10 @@ Outcome Caller::Settle(const SessionPtr& session, const Reply& reply, const Work
         Succeeded();
         return *std::move(outcome);
       }
+      if (absl::IsOutOfRange(outcome.status())) {
+        Succeeded();
+        return Outcome::Unfit(std::string(outcome.status().message()));
+      }
       why = absl::StrCat("gave an answer that is refused: ", outcome.status().message());
       break;
     }

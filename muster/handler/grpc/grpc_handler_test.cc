@@ -258,6 +258,24 @@ TEST_F(GrpcHandlerTest, DoesNotChargeItemsForAnotherOnesLateAnswer) {
   EXPECT_THAT(outcome.why, HasSubstr("gave no answer"));
 }
 
+TEST_F(GrpcHandlerTest, KeepsACallWhoseAnswerHasAValueThatDoesNotFit) {
+  Serve([&](Talk& talk) {
+    talk.Begin();
+    talk.Item();
+    v1::WorkResponse response;
+    *response.mutable_answer() = OkAnswer("1/7");
+    response.mutable_answer()->mutable_ok()->mutable_groups(0)->mutable_rows(0)->set_measures(
+        0, "NaN");
+    talk.Say(response);
+    return talk.ServeAll();
+  });
+  const handler::Outcome outcome = Process();
+  EXPECT_EQ(outcome.kind, Kind::kUnfit);
+  EXPECT_THAT(outcome.why, HasSubstr("'NaN' is not a decimal number"));
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_EQ(service_->calls(), 1);
+}
+
 // A wrong message in place of the answer to 1/7, and the reason for its refusal.
 struct Mistake {
   std::string name;
@@ -295,8 +313,8 @@ std::vector<Mistake> Mistakes() {
   *add("AnotherItem", "'1/8', which it does not have")->mutable_answer() = OkAnswer("1/8");
   add("NoOutcome", "outcome: is none of")->mutable_answer()->set_item("1/7");
   v1::HandlerAnswer wrong = OkAnswer("1/7");
-  wrong.mutable_ok()->mutable_groups(0)->mutable_rows(0)->set_measures(0, "0.5");
-  *add("WrongMeasure", "groups.g[0]")->mutable_answer() = wrong;
+  wrong.mutable_ok()->mutable_groups(0)->mutable_rows(0)->add_measures("1");
+  *add("OneMeasureTooMany", "groups.g[0]")->mutable_answer() = wrong;
   return mistakes;
 }
 

@@ -30,18 +30,21 @@ absl::Status Wrong(absl::string_view place, absl::string_view what) {
 absl::Status ReadRow(handler::Group group, const handler::GroupSchema& schema,
                      const v1::PartialRow& row, Results& results) {
   const std::vector<std::string> keys(row.keys().begin(), row.keys().end());
+  const bool has_the_shape = keys.size() == schema.keys.size() &&
+                             static_cast<size_t>(row.measures_size()) == schema.measures.size();
   std::vector<Decimal> measures;
-  for (int i = 0; i < row.measures_size(); ++i) {
-    absl::StatusOr<Decimal> number = Decimal::Parse(row.measures(i));
+  for (int i = 0; has_the_shape && i < row.measures_size(); ++i) {
+    absl::StatusOr<Decimal> number = Decimal::ParseWithExponent(row.measures(i));
     if (!number.ok()) {
-      const auto place = static_cast<size_t>(i);
-      return Wrong(place < schema.measures.size() ? schema.measures[place].name : "measures",
-                   number.status().message());
+      return absl::OutOfRangeError(absl::StrCat(schema.measures[static_cast<size_t>(i)].name, ": ",
+                                                number.status().message()));
     }
     measures.push_back(*std::move(number));
   }
   const absl::Status added = results.AddRow(group, keys, measures);
-  return added.ok() ? added : absl::InvalidArgumentError(added.message());
+  if (added.ok()) return added;
+  return has_the_shape ? absl::OutOfRangeError(added.message())
+                       : absl::InvalidArgumentError(added.message());
 }
 
 absl::Status ReadGroup(const v1::GroupPartial& partial, const JobSchema& schema, Results& results) {

@@ -32,9 +32,9 @@ class MessagesTest : public ::testing::Test {
     return DecodeAnswer(answer_, schema_, item_.get(), *results_);
   }
   // Returns the reason for the refusal of the answer.
-  std::string Wrong() {
+  std::string Wrong(absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
     const absl::StatusOr<Outcome> outcome = Decode();
-    EXPECT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.status().code(), code);
     return std::string(outcome.status().message());
   }
   void AddRow(const std::string& group, std::vector<std::string> keys,
@@ -87,19 +87,19 @@ TEST_F(MessagesTest, NamesTheRowThatIsWrong) {
   EXPECT_THAT(Wrong(), HasSubstr("no group \"h\""));
   answer_.Clear();
   AddRow("g", {"mon"}, {"1.255", "1"});
-  EXPECT_THAT(Wrong(), HasSubstr("groups.g[0]"));
+  EXPECT_THAT(Wrong(absl::StatusCode::kOutOfRange), HasSubstr("groups.g[0]"));
   answer_.Clear();
   AddRow("g", {"mon"}, {"1", "one"});
-  EXPECT_THAT(Wrong(), HasSubstr("groups.g[0]: count: "));
+  EXPECT_THAT(Wrong(absl::StatusCode::kOutOfRange), HasSubstr("groups.g[0]: count: "));
   answer_.Clear();
   AddRow("g", {"mon", "tue"}, {"1", "1"});
   EXPECT_THAT(Wrong(), HasSubstr("groups.g[0]"));
   answer_.Clear();
   AddRow("g", {"mon"}, {"1", "1", "x"});
-  EXPECT_THAT(Wrong(), HasSubstr("groups.g[0]: measures: "));
+  EXPECT_THAT(Wrong(), HasSubstr("groups.g[0]"));
   answer_.Clear();
   AddRow("g", {std::string(1025, 'k')}, {"1", "1"});
-  EXPECT_THAT(Wrong(), HasSubstr("groups.g[0]"));
+  EXPECT_THAT(Wrong(absl::StatusCode::kOutOfRange), HasSubstr("groups.g[0]"));
 }
 
 TEST_F(MessagesTest, NamesTheLineThatCannotBeRejected) {
