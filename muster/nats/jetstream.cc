@@ -191,6 +191,23 @@ std::vector<Header> HeadersOf(absl::string_view text) {
   return headers;
 }
 
+// The message in the answer to a STREAM.MSG.GET.
+absl::StatusOr<StoredMessage> MessageIn(const json& answer, const std::string& stream) {
+  const json from = Part(answer, "message");
+  StoredMessage message;
+  message.subject = Text(from, "subject");
+  message.sequence = Field(from, "seq", uint64_t{0});
+  message.time = TimeOf(from, "time");
+  std::string headers;
+  if (!absl::Base64Unescape(Text(from, "hdrs"), &headers) ||
+      !absl::Base64Unescape(Text(from, "data"), &message.data)) {
+    return absl::DataLossError(
+        absl::StrCat("message ", message.sequence, " of stream ", stream, " is not base64"));
+  }
+  message.headers = HeadersOf(headers);
+  return message;
+}
+
 absl::Status CheckAccepted(const json& wanted, const json& answer, absl::string_view what,
                            absl::Span<const absl::string_view> optional) {
   const std::vector<Difference> differences =
@@ -473,19 +490,40 @@ absl::StatusOr<StoredMessage> JetStream::LastMessage(const std::string& stream,
 absl::StatusOr<StoredMessage> JetStream::Get(const std::string& stream, const json& request) {
   MUSTER_ASSIGN_OR_RETURN(const json answer,
                           Call(absl::StrCat("STREAM.MSG.GET.", stream), request));
-  const json from = Part(answer, "message");
-  StoredMessage message;
-  message.subject = Text(from, "subject");
-  message.sequence = Field(from, "seq", uint64_t{0});
-  message.time = TimeOf(from, "time");
-  std::string headers;
-  if (!absl::Base64Unescape(Text(from, "hdrs"), &headers) ||
-      !absl::Base64Unescape(Text(from, "data"), &message.data)) {
-    return absl::DataLossError(
-        absl::StrCat("message ", message.sequence, " of stream ", stream, " is not base64"));
+  return MessageIn(answer, stream);
+}
+
+absl::StatusOr<std::vector<StoredMessage>> JetStream::NextMessages(const std::string& stream,
+                                                                   uint64_t sequence,
+                                                                   uint64_t window,
+                                                                   const std::string& subjects) {
+  const std::string endpoint = absl::StrCat("STREAM.MSG.GET.", stream);
+  json wish = {{"seq", sequence}, {"next_by_subj", subjects}};
+  std::vector<std::string> texts = {wish.dump()};
+  wish.erase("next_by_subj");
+  for (uint64_t i = 1; i < window; ++i) {
+    wish["seq"] = sequence + i;
+    texts.push_back(wish.dump());
   }
-  message.headers = HeadersOf(headers);
-  return message;
+  std::vector<Outgoing> requests;
+  for (const std::string& text : texts) {
+    requests.push_back({.subject = absl::StrCat("$JS.API.", endpoint), .data = text});
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto answers, connection_->RequestAll(requests, timeout_));
+  std::vector<StoredMessage> messages;
+  for (const absl::StatusOr<Incoming>& reply : answers) {
+    MUSTER_RETURN_IF_ERROR(reply.status());
+    const absl::StatusOr<json> answer = ParseAnswer(reply->data, endpoint);
+    if (ErrorCodeOf(answer.status()) == kNoMessageFound) {
+      if (messages.empty()) break;  // the first answer, which is about all that follow
+      continue;
+    }
+    MUSTER_RETURN_IF_ERROR(answer.status());
+    MUSTER_ASSIGN_OR_RETURN(StoredMessage message, MessageIn(*answer, stream));
+    if (!messages.empty() && message.sequence <= messages.back().sequence) continue;
+    messages.push_back(std::move(message));
+  }
+  return messages;
 }
 
 absl::Status JetStream::DeleteMessage(const std::string& stream, uint64_t sequence) {

@@ -106,6 +106,13 @@ class JetStream {
   // Returns the first message at or after `sequence` with a subject that matches `subjects`.
   absl::StatusOr<StoredMessage> NextMessage(const std::string& stream, uint64_t sequence,
                                             const std::string& subjects);
+  // Asks at once for the first message at or after `sequence` with a subject that matches
+  // `subjects`, and for the `window` - 1 sequences behind `sequence`, whatever their subjects.
+  // Returns what is there, in order: the first message, and those of the sequences that are beyond
+  // it. Empty: there is no first message.
+  absl::StatusOr<std::vector<StoredMessage>> NextMessages(const std::string& stream,
+                                                          uint64_t sequence, uint64_t window,
+                                                          const std::string& subjects);
   absl::StatusOr<StoredMessage> LastMessage(const std::string& stream, const std::string& subject);
   absl::Status DeleteMessage(const std::string& stream, uint64_t sequence);
   // Removes the messages that match `subjects` (empty: all) up to and including the sequence

@@ -172,6 +172,13 @@ absl::Status ValidateListPoison(int max_messages) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateScan(int max) {
+  if (max < 1 || max > kMaxScan) {
+    return absl::InvalidArgumentError(absl::StrCat("max ", max, " is outside 1 to ", kMaxScan));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateMove(absl::Span<const MoveRequest> requests) {
   MUSTER_RETURN_IF_ERROR(ValidateSettle(requests.size()));
   for (const MoveRequest& request : requests) {

@@ -36,6 +36,10 @@ inline constexpr size_t kMaxDedupIdBytes = 128;
 inline constexpr size_t kMaxHolderBytes = 256;        // of a receive; it is kept with each lease
 inline constexpr size_t kMaxMetadataBytes = 8 << 10;  // names and values together (Azure)
 inline constexpr size_t kMaxReasonBytes = 4 << 10;    // of a poison cause; longer ones are cut
+// Of one Scan: many enough that a call to a server pays, and few enough to hold in memory. Up to
+// kMaxReceive messages may come behind the one that reaches the bytes.
+inline constexpr int kMaxScan = 256;
+inline constexpr size_t kMaxScanBytes = size_t{4} << 20;
 inline constexpr int kMaxListQueues = 5000;
 inline constexpr int kMaxListPoison = 1000;
 inline constexpr int kMaxSettle =
@@ -60,6 +64,7 @@ absl::Status ValidateVisibilityUpdate(absl::Duration visibility);
 absl::Status ValidateUpdate(const UpdateRequest& request);
 // `count`: number of receipts or requests in one Update, Delete, BeginAttempt or DeadLetter.
 absl::Status ValidateSettle(size_t count);
+absl::Status ValidateScan(int max);
 absl::Status ValidateListPoison(int max_messages);
 absl::Status ValidateMove(absl::Span<const MoveRequest> requests);
 absl::Status ValidateListQueues(const ListQueuesRequest& request);

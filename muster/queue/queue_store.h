@@ -110,6 +110,13 @@ struct Message {
   std::string last_holder = {};
 };
 
+// A message as Scan shows it.
+struct StoredMessage {
+  std::string message_id;
+  std::string body;
+  uint64_t position = 0;  // as of PutResult
+};
+
 struct ReceiveOptions {
   int max_messages = 1;                           // 1 .. traits().max_receive
   absl::Duration visibility = absl::Seconds(30);  // how long the lease lasts
@@ -375,6 +382,17 @@ class QueueStore {
 
   // Takes every put into account that has returned before the call.
   virtual absl::StatusOr<QueueExtent> Extent(const QueueId& queue) = 0;
+
+  // Returns messages that are ready, in flight or delayed, whoever holds them, from the position
+  // `from` on, in the order of their positions: at most `max` (limits.h), fewer where their bodies
+  // are large. Leases and changes nothing. Empty: there are no more. Takes every put into account
+  // that has returned before the call. A message with a corrupt record is left out.
+  //
+  // Who asks on, each time from behind the last position, until the answer is empty, sees each
+  // message that is there all the while; and of a message that is deleted meanwhile, after the put
+  // of a copy has returned, he sees the message or the copy.
+  virtual absl::StatusOr<std::vector<StoredMessage>> Scan(const QueueId& queue, uint64_t from,
+                                                          int max) = 0;
 
   // Makes all messages ready that are leased or delayed, for a reader that is alone with the queue
   // and reads it in the order of its puts. Receive then returns the messages whose position lies

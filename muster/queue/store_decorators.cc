@@ -176,6 +176,13 @@ absl::StatusOr<QueueExtent> InterceptedStore::Extent(const QueueId& queue) {
       [](const auto& extent) { return extent->oldest < extent->next; });
 }
 
+absl::StatusOr<std::vector<StoredMessage>> InterceptedStore::Scan(const QueueId& queue,
+                                                                  uint64_t from, int max) {
+  return Intercept(
+      Verb::kPeek, queue, [&] { return behind_->Scan(queue, from, max); },
+      [](const auto& messages) { return !messages->empty(); });
+}
+
 absl::StatusOr<uint64_t> InterceptedStore::Reclaim(const QueueId& queue) {
   return Intercept(Verb::kUpdate, queue, [&] { return behind_->Reclaim(queue); });
 }

@@ -20,7 +20,7 @@ enum class Verb {
   kAdministration,  // of queues: create, delete, list, metadata
   kPut,
   kReceive,
-  kPeek,
+  kPeek,  // and scan
   kBeginAttempt,
   kUpdate,
   kDelete,
@@ -75,6 +75,9 @@ class InterceptedStore : public QueueStore {
   absl::StatusOr<bool> Holds(const QueueId& queue, absl::string_view message_id) override;
   absl::StatusOr<QueueStats> Stats(const QueueId& queue) override;
   absl::StatusOr<QueueExtent> Extent(const QueueId& queue) override;
+  // A peek.
+  absl::StatusOr<std::vector<StoredMessage>> Scan(const QueueId& queue, uint64_t from,
+                                                  int max) override;
   // An update.
   absl::StatusOr<uint64_t> Reclaim(const QueueId& queue) override;
   // Not a call of one queue: it is neither counted nor throttled.

@@ -100,6 +100,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
   absl::StatusOr<queue::QueueStats> Stats(const QueueId& queue) override;
   absl::StatusOr<queue::QueueExtent> Extent(const QueueId& queue) override;
+  absl::StatusOr<std::vector<queue::StoredMessage>> Scan(const QueueId& queue, uint64_t from,
+                                                         int max) override;
   absl::StatusOr<uint64_t> Reclaim(const QueueId& queue) override;
   absl::StatusOr<std::vector<queue::Released>> ReleaseHeldBy(const std::string& holder,
                                                              absl::Duration silence) override;
@@ -228,6 +230,13 @@ absl::StatusOr<queue::QueueStats> JetStreamQueueStore::Stats(const QueueId& queu
 
 absl::StatusOr<queue::QueueExtent> JetStreamQueueStore::Extent(const QueueId& queue) {
   return On(queue, [&](StreamQueue& on) { return on.Extent(); });
+}
+
+absl::StatusOr<std::vector<queue::StoredMessage>> JetStreamQueueStore::Scan(const QueueId& queue,
+                                                                            uint64_t from,
+                                                                            int max) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateScan(max));
+  return On(queue, [&](StreamQueue& on) { return on.Scan(from, max); });
 }
 
 absl::StatusOr<uint64_t> JetStreamQueueStore::Reclaim(const QueueId& queue) {

@@ -142,6 +142,8 @@ class StreamQueue {
   absl::StatusOr<queue::QueueStats> Stats();
   absl::StatusOr<queue::QueueExtent> Extent();
 
+  // Without what a server has back in its stream after its death although it is settled, as Extent.
+  absl::StatusOr<std::vector<queue::StoredMessage>> Scan(uint64_t from, int max);
   absl::StatusOr<uint64_t> Reclaim();
 
   // Gives back what a dead process held, and returns how many messages that were at most. It leaves

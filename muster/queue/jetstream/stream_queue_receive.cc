@@ -1,4 +1,4 @@
-// Receive, Peek and GiveBackOf of StreamQueue.
+// Receive, Peek, Scan and GiveBackOf of StreamQueue.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,6 +12,7 @@
 #include "muster/nats/status.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/jetstream/stream_queue.h"
+#include "muster/queue/limits.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::queue::jetstream {
@@ -39,6 +40,9 @@ constexpr int kTrustedPartOfLease = 3;
 
 // Messages that are given back together.
 constexpr size_t kReclaimStep = 1024;
+
+// Messages that are asked for together: bodies of up to a mebibyte each may be on their way.
+constexpr uint64_t kScanWindow = 32;
 
 }  // namespace
 
@@ -252,6 +256,34 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Peek(int max_messages) 
     message.insertion_time = message.next_visible_time = stored->time;
     message.expiration_time = absl::InfiniteFuture();
     from = stored->sequence + 1;
+  }
+  return messages;
+}
+
+// Reads no further than the stream reached when it began: whatever was put later than a message
+// that is deleted meanwhile is read later, too.
+absl::StatusOr<std::vector<queue::StoredMessage>> StreamQueue::Scan(uint64_t from, int max) {
+  const std::string name = StreamOf(id_);
+  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState stream, jetstream_->GetStream(name));
+  MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
+  const uint64_t last = stream.messages > 0 ? stream.last_sequence : 0;
+  from = std::max({from, stream.first_sequence, consumer.settled_sequence + 1});
+  std::vector<queue::StoredMessage> messages;
+  size_t bytes = 0;
+  while (from <= last && messages.size() < static_cast<size_t>(max) &&
+         bytes < queue::kMaxScanBytes) {
+    const uint64_t left = std::min(last - from + 1, static_cast<uint64_t>(max) - messages.size());
+    MUSTER_ASSIGN_OR_RETURN(std::vector<nats::StoredMessage> page,
+                            jetstream_->NextMessages(
+                                name, from, std::min<uint64_t>(left, kScanWindow), SubjectOf(id_)));
+    if (page.empty()) break;
+    for (nats::StoredMessage& stored : page) {
+      if (stored.sequence > last) return messages;
+      from = stored.sequence + 1;
+      bytes += stored.data.size();
+      messages.push_back(
+          {MessageIdOf(id_, stored.sequence), std::move(stored.data), stored.sequence});
+    }
   }
   return messages;
 }

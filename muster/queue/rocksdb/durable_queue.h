@@ -196,6 +196,8 @@ class DurableQueue {
   absl::StatusOr<int64_t> PurgePoison() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<queue::QueueStats> Stats() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<queue::QueueExtent> Extent() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<queue::StoredMessage>> Scan(uint64_t from, int max)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Deletes all expired messages from disk, step by step, until `cancelled` is set.
   void Collect(const std::atomic<bool>& cancelled) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<absl::Duration> TimeToVisible() ABSL_LOCKS_EXCLUDED(mu_);
@@ -281,6 +283,8 @@ class DurableQueue {
   absl::StatusOr<Claims> Lease(const queue::ReceiveOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<Fetched>> Fetch(const std::vector<Claim>& claims) const
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Up to `max` messages from the sequence `from` on, whole or damaged, without their bodies.
+  absl::StatusOr<std::vector<Claim>> StoredFrom(uint64_t from, int max) ABSL_LOCKS_EXCLUDED(mu_);
   queue::Message ToMessage(uint64_t seq, const MessageState& state, std::string body) const;
   // One pass of Receive. It may return no message although more are ready, when all that it took
   // were damaged; then it has set them aside as poison and sets `*set_aside`.

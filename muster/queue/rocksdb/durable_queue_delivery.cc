@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
@@ -328,6 +330,43 @@ absl::StatusOr<std::vector<queue::Message>> DurableQueue::Peek(int max_messages)
     MessageState state = shown[i].before;
     if (state.has(kBegan)) state.flags |= kSuspect;
     messages.push_back(ToMessage(shown[i].seq, state, std::move(fetched[i].body)));
+  }
+  return messages;
+}
+
+absl::StatusOr<std::vector<DurableQueue::Claim>> DurableQueue::StoredFrom(uint64_t from, int max) {
+  CatchUp();
+  std::vector<Claim> stored;
+  base::MutexLock lock(&mu_);
+  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
+  for (const uint64_t seq : index_.From(from, storage_->NowUs(), max)) {
+    stored.push_back({0, seq, *index_.Find(seq), {}});
+  }
+  return stored;
+}
+
+// A message whose body is gone was deleted since the index was read, or is damaged. It may be left
+// out once the index was read after that: only then does the index have the copy that was put
+// before the message was deleted. Until then the index is read again from its place on.
+absl::StatusOr<std::vector<queue::StoredMessage>> DurableQueue::Scan(uint64_t from, int max) {
+  std::vector<queue::StoredMessage> messages;
+  absl::flat_hash_set<uint64_t> gone;
+  size_t bytes = 0;
+  for (int left = max; left > 0 && bytes < queue::kMaxScanBytes;
+       left = max - static_cast<int>(messages.size())) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<Claim> stored,
+                            StoredFrom(from, std::min(left, queue::kMaxReceive)));
+    if (stored.empty()) break;
+    MUSTER_ASSIGN_OR_RETURN(std::vector<Fetched> fetched, Fetch(stored));
+    for (size_t i = 0; i < stored.size(); ++i) {
+      const uint64_t seq = stored[i].seq;
+      const bool is_gone = fetched[i].damage.has_value();
+      if (is_gone && gone.insert(seq).second) break;
+      from = seq + 1;
+      if (is_gone) continue;
+      bytes += fetched[i].body.size();
+      messages.push_back({MessageId(seq), std::move(fetched[i].body), seq});
+    }
   }
   return messages;
 }

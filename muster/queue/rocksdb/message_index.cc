@@ -126,6 +126,15 @@ std::vector<uint64_t> MessageIndex::Moved() const {
   return moved;
 }
 
+std::vector<uint64_t> MessageIndex::From(uint64_t seq, int64_t now_us, int max) const {
+  std::vector<uint64_t> found;
+  for (auto it = messages_.lower_bound(seq);
+       it != messages_.end() && found.size() < static_cast<size_t>(max); ++it) {
+    if (it->second.expiry_us > now_us) found.push_back(it->first);
+  }
+  return found;
+}
+
 std::optional<uint64_t> MessageIndex::FirstSequence() const {
   if (messages_.empty()) return std::nullopt;
   return messages_.begin()->first;

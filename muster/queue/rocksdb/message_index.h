@@ -60,6 +60,9 @@ class MessageIndex {
   // fewer while the index is behind.
   std::vector<uint64_t> Ready(int64_t now_us, int max);
 
+  // Returns the first `max` messages from `seq` on, wherever they are, also those that are out.
+  std::vector<uint64_t> From(uint64_t seq, int64_t now_us, int max) const;
+
   // One step: removes expired messages and appends them to `expired`.
   void Expire(int64_t now_us, std::vector<uint64_t>* expired);
   // One step: makes messages ready that have become visible.

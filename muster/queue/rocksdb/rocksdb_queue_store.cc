@@ -461,6 +461,13 @@ absl::StatusOr<queue::QueueExtent> RocksDbQueueStore::Extent(const queue::QueueI
   return queue->Extent();
 }
 
+absl::StatusOr<std::vector<queue::StoredMessage>> RocksDbQueueStore::Scan(const queue::QueueId& id,
+                                                                          uint64_t from, int max) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateScan(max));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->Scan(from, max);
+}
+
 absl::StatusOr<uint64_t> RocksDbQueueStore::Reclaim(const queue::QueueId& id) {
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
   MUSTER_RETURN_IF_ERROR(queue->Reclaim());

@@ -103,6 +103,8 @@ class RocksDbQueueStore final : public queue::QueueStore {
   absl::StatusOr<bool> Holds(const queue::QueueId& id, absl::string_view message_id) override;
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& id) override;
   absl::StatusOr<queue::QueueExtent> Extent(const queue::QueueId& id) override;
+  absl::StatusOr<std::vector<queue::StoredMessage>> Scan(const queue::QueueId& id, uint64_t from,
+                                                         int max) override;
   absl::StatusOr<uint64_t> Reclaim(const queue::QueueId& id) override;
 
   // Deletes the expired messages of all queues from disk, and has RocksDB merge its files if enough

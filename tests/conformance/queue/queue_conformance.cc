@@ -129,6 +129,20 @@ std::vector<Message> QueueConformanceTest::ReclaimAll() {
   return all;
 }
 
+std::vector<StoredMessage> QueueConformanceTest::Scan(uint64_t from, int page) {
+  std::vector<StoredMessage> all;
+  for (;;) {
+    const std::vector<StoredMessage> some = Expect(store_->Scan(queue_, from, page));
+    if (some.empty()) return all;
+    EXPECT_LE(some.size(), static_cast<size_t>(page));
+    for (const StoredMessage& message : some) {
+      EXPECT_GE(message.position, from);
+      from = message.position + 1;
+      all.push_back(message);
+    }
+  }
+}
+
 QueueExtent QueueConformanceTest::Extent() { return Expect(store_->Extent(queue_)); }
 
 }  // namespace muster::queue::conformance

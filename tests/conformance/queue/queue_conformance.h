@@ -44,10 +44,11 @@ bool LinkContentTests();
 bool LinkLeaseTests();
 bool LinkReclaimTests();
 bool LinkRestartTests();
+bool LinkScanTests();
 bool LinkWaitTests();
 inline const bool kAllTestsAreLinked = LinkAttemptTests() && LinkContentTests() &&
                                        LinkLeaseTests() && LinkReclaimTests() &&
-                                       LinkRestartTests() && LinkWaitTests();
+                                       LinkRestartTests() && LinkScanTests() && LinkWaitTests();
 
 // Helpers in terms of messages and their bodies; the queue is "acme/work". A helper that cannot do
 // its work fails the test.
@@ -78,6 +79,8 @@ class QueueConformanceTest : public ::testing::TestWithParam<EngineFactory> {
   std::vector<std::string> PoisonBodies();
   QueueStats Stats();
   QueueExtent Extent();
+  // All that a scan shows from this position on, asked for in pages of `page`.
+  std::vector<StoredMessage> Scan(uint64_t from = 0, int page = 2);
   // Reclaims the queue, and receives all that is in it, in the order of its positions.
   std::vector<Message> ReclaimAll();
 

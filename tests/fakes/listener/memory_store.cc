@@ -301,6 +301,11 @@ absl::StatusOr<queue::QueueStats> MemoryStore::Stats(const queue::QueueId& id) {
 
 absl::StatusOr<queue::QueueExtent> MemoryStore::Extent(const queue::QueueId&) { return Unneeded(); }
 
+absl::StatusOr<std::vector<queue::StoredMessage>> MemoryStore::Scan(const queue::QueueId&, uint64_t,
+                                                                    int) {
+  return Unneeded();
+}
+
 absl::StatusOr<uint64_t> MemoryStore::Reclaim(const queue::QueueId& id) {
   base::MutexLock lock(&mu_);
   Queue& queue = Of(id);

@@ -88,6 +88,8 @@ class MemoryStore final : public queue::QueueStore {
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId&) override;
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& queue) override;
   absl::StatusOr<queue::QueueExtent> Extent(const queue::QueueId& queue) override;
+  absl::StatusOr<std::vector<queue::StoredMessage>> Scan(const queue::QueueId&, uint64_t,
+                                                         int) override;
   absl::StatusOr<uint64_t> Reclaim(const queue::QueueId& queue) override;
 
  private:
