@@ -185,7 +185,8 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_to
   };
   auto enqueuer =
       std::make_unique<BatchEnqueuer>(&*job_, source_.get(), tools_.stores, std::move(options));
-  lost_items_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.report_client);
+  lost_items_.emplace(*job_, tools_.options.account, tools_.stores.queues, tools_.report_client,
+                      queues_->ScanOf(*job_), tools_.stores.clock);
   enqueuer->Resume(batch);
   enqueuer_ = std::move(enqueuer);
   progress_ = &enqueuer_->progress();

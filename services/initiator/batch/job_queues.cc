@@ -78,6 +78,21 @@ absl::StatusOr<std::string> JobQueues::LateIncarnation(const queue::QueueId& que
   return extent.incarnation;
 }
 
+std::shared_ptr<QueueScan> JobQueues::ScanOf(const job::JobDefinition& job) {
+  base::MutexLock lock(&mu_);
+  std::erase_if(scans_, [](const auto& scan) { return scan.second.expired(); });
+  std::weak_ptr<QueueScan>& known = scans_[{job.name, job.queue.partitions}];
+  std::shared_ptr<QueueScan> scan = known.lock();
+  if (scan == nullptr) {
+    scan = std::make_shared<QueueScan>(
+        QueueScan::Queues{item::InputQueues(account_, job.name, job.queue.partitions),
+                          item::OutputQueue(account_, job.name, 0)},
+        store_, clock_);
+    known = scan;
+  }
+  return scan;
+}
+
 bool JobQueues::WasSeen(const queue::QueueId& queue) {
   base::MutexLock lock(&mu_);
   const auto seen = trusted_until_.find(queue);

@@ -2,6 +2,8 @@
 // while which queues exist, and as what, so that not every batch asks the store for them.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "muster/base/mutex.h"
 #include "muster/job/job.h"
 #include "muster/queue/queue_store.h"
+#include "services/initiator/batch/queue_scan.h"
 
 namespace muster::initiator::batch {
 
@@ -39,6 +42,9 @@ class JobQueues {
   // The incarnation that the queue had within the last minute (QueueExtent).
   absl::StatusOr<std::string> LateIncarnation(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // The scan of the job's queues. Shared, because it ends with the last engine that has it.
+  std::shared_ptr<QueueScan> ScanOf(const job::JobDefinition& job) ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   struct Known {
     std::string incarnation;
@@ -55,6 +61,8 @@ class JobQueues {
   // Until when, by the monotonic clock, each queue is assumed to exist.
   absl::flat_hash_map<queue::QueueId, absl::Duration> trusted_until_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<queue::QueueId, Known> incarnations_ ABSL_GUARDED_BY(mu_);
+  // By job, and the number of its partitions, which a later revision may change.
+  std::map<std::pair<std::string, int>, std::weak_ptr<QueueScan>> scans_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::initiator::batch

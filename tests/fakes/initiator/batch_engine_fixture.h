@@ -19,6 +19,7 @@
 #include "muster/job/job_file.h"
 #include "muster/os/temp_dir.h"
 #include "muster/queue/queue_store.h"
+#include "muster/queue/store_decorators.h"
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
 #include "muster/sync/unique_id_generator.h"
@@ -45,6 +46,28 @@ groups:
   - {name: by_key, keys: [key], measures: {lines: int}}
 )";
 
+// Counts the scans of queues, and calls `before_scan` before each.
+class ScanWatch final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+
+  absl::StatusOr<std::vector<queue::StoredMessage>> Scan(const queue::QueueId& queue, uint64_t from,
+                                                         int max) override {
+    // From the beginning: a new scan.
+    if (from == 0) ++scans;
+    if (before_scan) before_scan(queue, from);
+    return InterceptedStore::Scan(queue, from, page > 0 ? page : max);
+  }
+
+  int scans = 0;  // of queues, each from its beginning
+  int page = 0;   // messages of an answer at most; 0: as many as are asked for
+  std::function<void(const queue::QueueId& queue, uint64_t from)> before_scan;
+
+ private:
+  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+};
+
 class BatchEngineTest : public ::testing::Test {
  protected:
   BatchEngineTest() {
@@ -61,7 +84,8 @@ class BatchEngineTest : public ::testing::Test {
           CompleteIfCounted(batch);
           return absl::OkStatus();
         });
-    job_queues_ = std::make_unique<JobQueues>(queues_.get(), "acme", &clock_);
+    watch_ = std::make_unique<ScanWatch>(queues_.get());
+    job_queues_ = std::make_unique<JobQueues>(watch_.get(), "acme", &clock_);
   }
 
   // Begins a batch of this input.
@@ -87,7 +111,7 @@ class BatchEngineTest : public ::testing::Test {
 
   EngineDependencies Dependencies() {
     EngineDependencies dependencies;
-    dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), &clock_};
+    dependencies.stores = {watch_.get(), bus_.get(), ledger_.get(), blobs_.get(), &clock_};
     dependencies.options.account = "acme";
     dependencies.report_client = report_client_.get();
     dependencies.suspended = &suspended_;
@@ -188,6 +212,7 @@ class BatchEngineTest : public ::testing::Test {
   base::LogCapture log_;
   job::JobDefinition job_ = job::ParseJob(kSumJob, "job.yaml").value();
   std::unique_ptr<queue::QueueStore> queues_;
+  std::unique_ptr<ScanWatch> watch_;  // before queues_, for the engine
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<sync::OptimisticSyncStore> sync_;
   std::unique_ptr<blob::BlobStore> blobs_;
