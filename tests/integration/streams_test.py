@@ -16,6 +16,9 @@ from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, FaultTest, Gate, M
 from nats_wire import NatsWire
 
 INPUT, OUTPUT = "MUSTER_local_billing-in-0", "MUSTER_local_billing-out-0"
+OUTPUT_SUBJECT = "muster.queue.local.billing-out-0"
+# Of batch 999, with an outcome in field 900: a controller leaves it to a newer one.
+RESULT_OF_A_NEWER_FORM = b"\x08\xe7\x07" + b"\xa0\x38\x01"
 
 
 def wire(mesh):
@@ -222,6 +225,17 @@ class LossBesideOthersTest(FaultTest):
         self.assertEqual(self.submission.returncode, 0, errors)
         self.assert_exact(self.data, ROWS, json.loads(out))
         self.assertEqual(self.answer("batch", "get", waits)["items_counted"], 0)
+
+    def test_it_gets_its_items_again_behind_a_result_that_stays_at_the_head(self):
+        nats = wire(self.mesh)
+        self.addCleanup(nats.close)
+        nats.request(OUTPUT_SUBJECT, RESULT_OF_A_NEWER_FORM)
+        nats.api(f"STREAM.DELETE.{INPUT}")
+        self.gate.open()
+        out, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(self.submission.returncode, 0, errors)
+        self.assert_exact(self.data, ROWS, json.loads(out))
+        self.assertEqual(nats.message(OUTPUT, nats.sequences(OUTPUT)[0])[1], RESULT_OF_A_NEWER_FORM)
 
 
 class NumberTwiceTest(MeshTest):
