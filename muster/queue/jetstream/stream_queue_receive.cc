@@ -260,12 +260,14 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Peek(int max_messages) 
   return messages;
 }
 
-// Reads no further than the stream reached when it began: whatever was put later than a message
-// that is deleted meanwhile is read later, too.
+// The answers of a window are of different moments. So they count only as far as the stream reached
+// before: the copy of a message that is deleted meanwhile lies beyond, and is read later. The first
+// answer is of one moment, and counts wherever its message lies: nothing lies between. The consumer
+// is read first, so that the stream reaches as far as all that was settled by then.
 absl::StatusOr<std::vector<queue::StoredMessage>> StreamQueue::Scan(uint64_t from, int max) {
   const std::string name = StreamOf(id_);
-  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState stream, jetstream_->GetStream(name));
   MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
+  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState stream, jetstream_->GetStream(name));
   const uint64_t last = stream.messages > 0 ? stream.last_sequence : 0;
   from = std::max({from, stream.first_sequence, consumer.settled_sequence + 1});
   std::vector<queue::StoredMessage> messages;
@@ -278,7 +280,8 @@ absl::StatusOr<std::vector<queue::StoredMessage>> StreamQueue::Scan(uint64_t fro
                                 name, from, std::min<uint64_t>(left, kScanWindow), SubjectOf(id_)));
     if (page.empty()) break;
     for (nats::StoredMessage& stored : page) {
-      if (stored.sequence > last) return messages;
+      const bool is_first = &stored == &page.front();
+      if (stored.sequence > last && !is_first) break;
       from = stored.sequence + 1;
       bytes += stored.data.size();
       messages.push_back(

@@ -1,5 +1,7 @@
 // Scan: all that a queue holds, in the order of its puts.
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -10,6 +12,7 @@
 namespace muster::queue::conformance {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
@@ -115,6 +118,28 @@ TEST_P(QueueConformanceTest, AScanGoesOnWhereMessagesAreDeletedMeanwhileAndSeesT
   ASSERT_TRUE(Delete(held[0].receipt).ok());
   ASSERT_TRUE(Delete(held[1].receipt).ok());
   EXPECT_THAT(ScannedBodies(Scan(page->front().position + 1, 1)), ElementsAre("3", "copy of 2"));
+}
+
+TEST_P(QueueConformanceTest, NoScanMissesAMessageThatMovesToTheTailAllTheTime) {
+  std::vector<NewMessage> others(100);
+  for (NewMessage& other : others) other.body = "other";
+  PutAll(others);
+  PutResult at = Put("moves");
+  std::atomic<bool> ends = false;
+  std::thread mover([&] {
+    while (!ends) {
+      const PutResult copy = Put("moves");
+      EXPECT_TRUE(Delete(at.receipt).ok());
+      at = copy;
+    }
+  });
+  for (int i = 0; i < 30; ++i) {
+    const std::vector<std::string> bodies = ScannedBodies(Scan(0, 64));
+    EXPECT_THAT(bodies, Contains("moves")) << "scan " << i;
+    EXPECT_GE(bodies.size(), others.size() + 1);
+  }
+  ends = true;
+  mover.join();
 }
 
 TEST_P(QueueConformanceTest, EndsAPageOfAScanEarlyWhereBodiesAreLarge) {
