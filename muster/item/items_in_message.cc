@@ -27,8 +27,8 @@ const Form* Parse(absl::string_view body, google::protobuf::Arena* arena) {
 // Adds the item of a message with one result.
 void AddResult(const v1::ItemResult& result, ItemsInMessage* items) {
   items->indexes.push_back(result.index());
-  items->and_others |= result.outcome_case() == v1::ItemResult::OUTCOME_NOT_SET &&
-                       HasUnknownFields(result);
+  items->and_others |=
+      result.outcome_case() == v1::ItemResult::OUTCOME_NOT_SET && HasUnknownFields(result);
 }
 
 }  // namespace
@@ -37,10 +37,10 @@ std::optional<ItemsInMessage> ItemsInWork(absl::string_view body) {
   google::protobuf::Arena arena;
   const auto* const item = Parse<v1::WorkItem>(body, &arena);
   if (item == nullptr) return std::nullopt;
-  return ItemsInMessage{
-      .batch = item->batch(),
-      .indexes = {item->index()},
-      .and_others = item->payload_case() == v1::WorkItem::PAYLOAD_NOT_SET && HasUnknownFields(*item)};
+  return ItemsInMessage{.batch = item->batch(),
+                        .indexes = {item->index()},
+                        .and_others = item->payload_case() == v1::WorkItem::PAYLOAD_NOT_SET &&
+                                      HasUnknownFields(*item)};
 }
 
 std::optional<ItemsInMessage> ItemsInResult(absl::string_view body) {

@@ -135,8 +135,8 @@ class ResultCounter {
   void Keep(DecodedResults results, queue::Message message);
   void ComeAgain(uint64_t batch, queue::Message message);
   // Whether a message that waits is to go to the tail of its queue. At the head it would keep the
-  // initiators from seeing what the queue has lost (LostItemDetector). Not the results of a batch
-  // whose initiator answers: it would take them for lost.
+  // initiators from seeing what the queue has lost without a scan (LostItemDetector). Not the
+  // results of a batch whose initiator answers: it would take them for lost.
   bool GoesToTheTail(uint64_t batch, const queue::Message& message);
   void PutBack();
   void PutAtTheTail();

@@ -108,8 +108,8 @@ TEST_F(BatchEngineScanTest, FindsALossBehindOldItemsThatStayAtTheHeads) {
 
 TEST_F(BatchEngineScanTest, PutsNothingAgainThatIsLeasedOrDelayedOrHasAResultThatWaits) {
   BeginWithThreeItems();
-  Hold(inputs_[0]);                                   // item 0
-  const queue::Message second = Hold(inputs_[0]);     // item 2
+  Hold(inputs_[0]);                                // item 0
+  const queue::Message second = Hold(inputs_[0]);  // item 2
   queue::UpdateRequest later;
   later.receipt = second.receipt;
   later.visibility = kForLong;

@@ -61,8 +61,8 @@ class LostItemDetector {
  private:
   // A partition's mark, and the mark of its results once the partition is passed.
   struct Watched {
-    ledger::PutMark input;
-    std::optional<ledger::PutMark> output;
+    ledger::PutMark input = {};
+    std::optional<ledger::PutMark> output = {};
     // What keeps it from being passed: the oldest position in its input or in the output.
     uint64_t head = 0;
     absl::Duration head_since = absl::InfiniteDuration();  // monotonic; infinite: it is passed

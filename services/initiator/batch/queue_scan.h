@@ -10,8 +10,8 @@
 // The output is read until nothing more is there, and not only until its end of some moment: the
 // controller may move a result to the tail meanwhile.
 //
-// A scan reads every message: some microseconds each with the embedded engine, some 50 with a NATS
-// server. So one scan serves all batches of the job, and scans take at most 5 % of the time.
+// A scan reads every message of the queues; docs/reliability.md says what that costs. So one scan
+// serves all batches of the job, and scans take at most 5 % of the time.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,8 @@ class QueueSnapshot {
   friend class QueueScan;
   using Item = std::pair<uint64_t, uint32_t>;  // batch, index
 
-  std::vector<Item> items_;                // sorted
-  absl::flat_hash_set<uint64_t> wholly_;   // batches that may have any of their items in a queue
+  std::vector<Item> items_;               // sorted
+  absl::flat_hash_set<uint64_t> wholly_;  // batches that may have any of their items in a queue
   absl::flat_hash_set<uint64_t> in_input_;
 };
 
@@ -86,9 +86,9 @@ class QueueScan {
   struct Run {
     uint64_t number = 0;
     absl::flat_hash_set<uint64_t> batches;  // that it serves
-    size_t queue = 0;                       // which is being read: an input, or behind them the output
-    uint64_t from = 0;                      // position in it
-    queue::QueueExtent extent;              // of it, when the scan came there
+    size_t queue = 0;           // which is being read: an input, or behind them the output
+    uint64_t from = 0;          // position in it
+    queue::QueueExtent extent;  // of it, when the scan came there
     absl::Duration spent;
     std::shared_ptr<QueueSnapshot> found;
   };
@@ -108,7 +108,7 @@ class QueueScan {
 
   base::Mutex mu_;
   absl::flat_hash_set<uint64_t> members_ ABSL_GUARDED_BY(mu_);
-  uint64_t begun_ ABSL_GUARDED_BY(mu_) = 0;  // scans
+  uint64_t begun_ ABSL_GUARDED_BY(mu_) = 0;                              // scans
   absl::Duration due_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();  // monotonic, of the next
   bool is_busy_ ABSL_GUARDED_BY(mu_) = false;  // a thread has taken the run, or makes one
   std::unique_ptr<Run> run_ ABSL_GUARDED_BY(mu_);
