@@ -388,9 +388,9 @@ class QueueStore {
   // are large. Leases and changes nothing. Empty: there are no more. Takes every put into account
   // that has returned before the call. A message with a corrupt record is left out.
   //
-  // Who asks on, each time from behind the last position, until the answer is empty, sees each
-  // message that is there all the while; and of a message that is deleted meanwhile, after the put
-  // of a copy has returned, he sees the message or the copy.
+  // A caller that asks on, each time from behind the last position, until the answer is empty, sees
+  // each message that is there all the while. Of a message that is deleted meanwhile, after the put
+  // of a copy has returned, it sees the message or the copy.
   virtual absl::StatusOr<std::vector<StoredMessage>> Scan(const QueueId& queue, uint64_t from,
                                                           int max) = 0;
 
