@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "services/initiator/batch/enqueuer.h"
 
@@ -16,6 +17,11 @@ namespace {
 
 // Claims that cannot be released are passed over, up to so many: each is read once a call.
 constexpr size_t kMaxPassedClaims = 1000;
+
+// Likewise batches of which something cannot be removed, as a file that the user may not delete.
+constexpr size_t kMaxFailing = 10'000;
+constexpr absl::Duration kMinFailingPause = absl::Minutes(1);
+constexpr absl::Duration kMaxFailingPause = absl::Hours(1);
 
 // NotFound, Unimplemented: the report does not know which items are dead-lettered.
 absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(report::ReportClient* report_client,
@@ -84,20 +90,46 @@ absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClie
   return ledger->NoteBlobsDeleted(batch.number, batch.completed.value_or(batch.created));
 }
 
+bool BatchRemover::IsPassedOver(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  const auto failing = failing_.find(batch);
+  return failing != failing_.end() && deps_.clock->Monotonic() < failing->second.again_at;
+}
+
+void BatchRemover::Note(uint64_t batch, const absl::Status& removed) {
+  base::MutexLock lock(&mu_);
+  if (removed.ok()) {
+    failing_.erase(batch);
+    return;
+  }
+  if (!failing_.contains(batch) && failing_.size() >= kMaxFailing) return;
+  Failing& failing = failing_[batch];
+  failing.again_at =
+      deps_.clock->Monotonic() +
+      base::ExponentialBackoff(++failing.failures, kMinFailingPause, kMaxFailingPause);
+}
+
 absl::StatusOr<size_t> BatchRemover::RemoveDue(size_t max) {
   const absl::Time now = deps_.clock->Now();
-  const size_t passed = std::min(claimed_.load(), kMaxPassedClaims);
+  size_t passed = std::min(claimed_.load(), kMaxPassedClaims);
+  {
+    base::MutexLock lock(&mu_);
+    passed += failing_.size();
+  }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> due,
                           deps_.ledger->ListDue(now, max + passed));
   absl::Status failed, released;
-  size_t claimed = 0;
+  size_t claimed = 0, removals = 0, failures = 0;
   for (const uint64_t number : due) {
+    if (IsPassedOver(number)) continue;
     const absl::StatusOr<ledger::Batch> batch = deps_.ledger->Get(number);
     // Deleted, or reopened by a redrive, meanwhile.
     if (absl::IsNotFound(batch.status()) || (batch.ok() && !ledger::IsOver(batch->state))) continue;
     absl::Status removed = batch.status();
     const bool was_released = released.ok();
     if (removed.ok()) removed = Remove(*batch, WhatIsDue(*batch, now), &released);
+    Note(number, removed);
+    ++(removed.ok() ? removals : failures);
     failed.Update(base::Annotate(removed, absl::StrCat("batch ", number)));
     if (was_released && !released.ok()) {
       failed.Update(base::Annotate(
@@ -106,8 +138,12 @@ absl::StatusOr<size_t> BatchRemover::RemoveDue(size_t max) {
     if (!released.ok() && batch.ok() && batch->request_claimed) ++claimed;
   }
   claimed_ = claimed;
-  if (!failed.ok()) return failed;
-  return due.size();
+  if (!released.ok() || (removals == 0 && failures > 0)) return failed;
+  if (failures > 0) {
+    base::Log(base::kWarning, "what some batches have left stays for now",
+              {{"batches", failures}, {"why", failed.ToString()}});
+  }
+  return removals;
 }
 
 absl::Status BatchRemover::Delete(uint64_t number) {
@@ -218,6 +254,7 @@ absl::Status BatchRemover::RemoveBatch(const ledger::Batch& batch) {
     MUSTER_ASSIGN_OR_RETURN(done, deps_.report_client->ForgetBatch(batch.number));
   }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->Delete(batch.number));
+  Note(batch.number, absl::OkStatus());
   base::Log(base::kInfo, "a batch is deleted", {{"batch", batch.number}, {"job", batch.job}});
   return absl::OkStatus();
 }

@@ -16,10 +16,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/content/ledger_content.h"
 #include "muster/ledger/batch_ledger.h"
@@ -52,10 +54,11 @@ class BatchRemover {
   explicit BatchRemover(const Dependencies& dependencies) : deps_(dependencies) {}
 
   // One step each for up to `max` batches of which something is due. Answers for how many there was
-  // a step; 0: nothing is due. A batch whose step fails does not hold up the others; the error is
-  // the first one, and the batches are tried again with the next call. While claims cannot be
-  // released, the content goes all the same, and one claim is tried with each call.
-  absl::StatusOr<size_t> RemoveDue(size_t max);
+  // a step; 0: nothing is due, or what is has failed and is not tried yet. A batch whose step fails
+  // is passed over for a minute, and longer after each further failure, up to an hour; where no
+  // step succeeds, the first error is the answer. While claims cannot be released, the content goes
+  // all the same, and one claim is tried with each call; the answer is its error.
+  absl::StatusOr<size_t> RemoveDue(size_t max) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Deletes a batch as a whole. NotFound: no such batch. FailedPrecondition: it has not ended.
   absl::Status Delete(uint64_t batch);
@@ -72,7 +75,19 @@ class BatchRemover {
   absl::Status RemoveItems(const ledger::Batch& batch);
   absl::Status RemoveBatch(const ledger::Batch& batch);
 
+  // A batch of which something cannot be removed.
+  struct Failing {
+    int failures = 0;         // in a row
+    absl::Duration again_at;  // monotonic
+  };
+
+  bool IsPassedOver(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+  void Note(uint64_t batch, const absl::Status& removed) ABSL_LOCKS_EXCLUDED(mu_);
+
   const Dependencies deps_;
+  base::Mutex mu_;
+  // At most kMaxFailing: further ones are tried each time, behind which others wait.
+  std::map<uint64_t, Failing> failing_ ABSL_GUARDED_BY(mu_);
   // Batches that stay due because of their claims alone: they must not hide the others.
   std::atomic<size_t> claimed_ = 0;
 };

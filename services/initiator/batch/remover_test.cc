@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,7 @@ TEST_F(BatchRemoverTest, CopiesTheContentOfDeadLettersBeforeItGoes) {
   EXPECT_TRUE(absl::IsUnavailable(remover.RemoveDue(10).status()));
   EXPECT_EQ(ledger_->Get(1)->content, "the content") << "it stays until there is a copy";
   answer = absl::OkStatus();
+  clock_.Advance(absl::Minutes(1));
   EXPECT_EQ(*remover.RemoveDue(10), 1u);
   EXPECT_THAT(kept, ElementsAre("the content 0", "the content 0")) << "of the dead letter alone";
   EXPECT_EQ(ledger_->Get(1)->content, "");
@@ -320,6 +322,47 @@ TEST_F(BatchRemoverTest, AClaimThatCannotBeReleasedHidesNoOtherBatch) {
     EXPECT_EQ(Left(batch), "items blob report ledger");
   }
   EXPECT_THAT(released_, ElementsAre(1, 1, 1)) << "the store is asked once a call";
+}
+
+// Twenty of them filled each step: nothing else was ever removed.
+TEST_F(BatchRemoverTest, BatchesThatCannotBeRemovedHideNoOther) {
+  for (uint64_t number = 1; number <= 23; ++number) {
+    Create(number);
+    report::CommitRequest commit;
+    commit.partition = "acme/out";
+    for (const uint64_t index : {0, 1}) {
+      report::CountedItem& item = commit.items.emplace_back();
+      item.batch = number;
+      item.index = index;
+      item.transactions = 1;
+      item.attempts = 1;
+      item.outcome = report::ItemOutcome::kDeadLettered;
+      item.cause = "it is poison";
+    }
+    ASSERT_TRUE(report_->Commit(commit).ok());
+    Complete(number);
+  }
+  bool is_mended = false;
+  std::set<uint64_t> tried;
+  BatchRemover remover({ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_, nullptr,
+                        [&](const ledger::Batch& batch, uint64_t) -> absl::Status {
+                          tried.insert(batch.number);
+                          if (batch.number > 20 || is_mended) return absl::OkStatus();
+                          return absl::PermissionDeniedError("not ours to read");
+                        }});
+  clock_.Advance(kRetention.content);
+  EXPECT_TRUE(absl::IsPermissionDenied(remover.RemoveDue(20).status()));
+  EXPECT_EQ(*remover.RemoveDue(20), 3u);
+  EXPECT_EQ(*remover.RemoveDue(20), 0u) << "those that failed are not tried yet";
+  EXPECT_EQ(tried.size(), 23u);
+  for (const int minutes : {1, 2, 4}) {
+    clock_.Advance(absl::Minutes(minutes));
+    EXPECT_TRUE(absl::IsPermissionDenied(remover.RemoveDue(20).status()));
+    EXPECT_EQ(*remover.RemoveDue(20), 0u);
+  }
+  is_mended = true;
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(*remover.RemoveDue(20), 20u);
 }
 
 TEST_F(BatchRemoverTest, ReleasesTheRequestIdOfABatchThatIsDeletedOnRequest) {

@@ -23,6 +23,8 @@ constexpr absl::Duration kHeadStart = absl::Minutes(1);
 
 // Removals are due some hours or days after a batch's end: a minute more does not matter.
 constexpr absl::Duration kSweepInterval = absl::Minutes(1);
+// A sweep that is so late goes before the work on batches, of which there may always be some.
+constexpr absl::Duration kLateSweep = absl::Seconds(10);
 // Many removals go in small steps, which leave the stores to the work in between.
 constexpr size_t kSweptAtATime = 20;
 constexpr absl::Duration kSweepPause = absl::Milliseconds(20);
@@ -200,7 +202,7 @@ void BatchScheduler::Run() {
     const absl::Duration now = tools_.stores.clock->Monotonic();
     const auto next = NextLocked();
     const absl::Duration due = next.has_value() ? next->first : absl::InfiniteDuration();
-    if (due <= now) {
+    if (due <= now && now < sweep_at_ + kLateSweep) {
       ProcessDue(next->second);
     } else if (sweep_at_ <= now) {
       sweep_at_ = absl::InfiniteDuration();  // one thread sweeps at a time
