@@ -362,6 +362,9 @@ class QueueStore {
                                           int64_t max_messages) = 0;
   // Drops all poison messages of the queue; not those that were moved here. Returns how many.
   virtual absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) = 0;
+  // Drops those of these poison messages that are there. Returns how many.
+  virtual absl::StatusOr<int64_t> DropPoison(const QueueId& queue,
+                                             absl::Span<const std::string> message_ids) = 0;
 
   // Moves messages to the end of queue `to`, all or none of those that are not refused, in one
   // durable step: each is in exactly one of both queues at any time. A moved message has a new id,

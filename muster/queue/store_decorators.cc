@@ -149,6 +149,11 @@ absl::StatusOr<int64_t> InterceptedStore::PurgePoison(const QueueId& queue) {
   return Intercept(Verb::kPoison, queue, [&] { return behind_->PurgePoison(queue); });
 }
 
+absl::StatusOr<int64_t> InterceptedStore::DropPoison(const QueueId& queue,
+                                                     absl::Span<const std::string> message_ids) {
+  return Intercept(Verb::kPoison, queue, [&] { return behind_->DropPoison(queue, message_ids); });
+}
+
 absl::StatusOr<std::vector<absl::Status>> InterceptedStore::Move(
     const QueueId& from, const QueueId& to, absl::Span<const MoveRequest> requests) {
   return Intercept(Verb::kPoison, from, [&] { return behind_->Move(from, to, requests); });

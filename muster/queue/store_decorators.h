@@ -68,6 +68,8 @@ class InterceptedStore : public QueueStore {
   absl::StatusOr<int64_t> Redrive(const QueueId& queue, absl::Span<const std::string> message_ids,
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
+  absl::StatusOr<int64_t> DropPoison(const QueueId& queue,
+                                     absl::Span<const std::string> message_ids) override;
   // Of the queue that it comes from.
   absl::StatusOr<std::vector<absl::Status>> Move(const QueueId& from, const QueueId& to,
                                                  absl::Span<const MoveRequest> requests) override;

@@ -205,6 +205,20 @@ absl::StatusOr<int64_t> DeadLetterStore::Purge(const queue::QueueId& queue) {
   return jetstream_->Purge(AsideStreamOf(queue), PoisonSubjectsOf(queue));
 }
 
+absl::StatusOr<int64_t> DeadLetterStore::Drop(const queue::QueueId& queue,
+                                              absl::Span<const std::string> ids) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<MessageKey> keys, Keys(queue));
+  int64_t dropped = 0;
+  for (const std::string& id : ids) {
+    const std::optional<MessageKey> key = FindId(queue, keys, id);
+    if (!key.has_value()) continue;
+    MUSTER_ASSIGN_OR_RETURN(const int64_t purged,
+                            jetstream_->Purge(AsideStreamOf(queue), PoisonSubjectOf(queue, *key)));
+    dropped += purged;
+  }
+  return dropped;
+}
+
 absl::StatusOr<int64_t> DeadLetterStore::Count(const queue::QueueId& queue) {
   MUSTER_ASSIGN_OR_RETURN(const nats::StreamState state,
                           jetstream_->GetStream(AsideStreamOf(queue)));

@@ -39,6 +39,8 @@ class DeadLetterStore {
   absl::StatusOr<int64_t> Redrive(const queue::QueueId& queue, absl::Span<const std::string> ids,
                                   int64_t max_messages);
   absl::StatusOr<int64_t> Purge(const queue::QueueId& queue);
+  // Removes the messages with these ids that are here. Returns how many.
+  absl::StatusOr<int64_t> Drop(const queue::QueueId& queue, absl::Span<const std::string> ids);
   absl::StatusOr<int64_t> Count(const queue::QueueId& queue);
 
  private:

@@ -98,6 +98,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
   absl::StatusOr<int64_t> Redrive(const QueueId& queue, absl::Span<const std::string> message_ids,
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
+  absl::StatusOr<int64_t> DropPoison(const QueueId& queue,
+                                     absl::Span<const std::string> message_ids) override;
   absl::StatusOr<queue::QueueStats> Stats(const QueueId& queue) override;
   absl::StatusOr<queue::QueueExtent> Extent(const QueueId& queue) override;
   absl::StatusOr<std::vector<queue::StoredMessage>> Scan(const QueueId& queue, uint64_t from,
@@ -222,6 +224,12 @@ absl::StatusOr<int64_t> JetStreamQueueStore::Redrive(const QueueId& queue,
 absl::StatusOr<int64_t> JetStreamQueueStore::PurgePoison(const QueueId& queue) {
   MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
   return poison_.Purge(queue);
+}
+
+absl::StatusOr<int64_t> JetStreamQueueStore::DropPoison(const QueueId& queue,
+                                                        absl::Span<const std::string> message_ids) {
+  MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
+  return poison_.Drop(queue, message_ids);
 }
 
 absl::StatusOr<queue::QueueStats> JetStreamQueueStore::Stats(const QueueId& queue) {

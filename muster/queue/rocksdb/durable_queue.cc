@@ -247,6 +247,24 @@ absl::StatusOr<int64_t> DurableQueue::PurgePoison() {
   return purged;
 }
 
+absl::StatusOr<int64_t> DurableQueue::DropPoison(absl::Span<const std::string> message_ids) {
+  if (message_ids.empty()) return 0;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> chosen,
+                          ChoosePoison(message_ids, static_cast<int64_t>(message_ids.size())));
+  ExclusiveEntry alone(&gate_);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> still, StillPoison(chosen));
+  if (still.empty()) return 0;
+  ::rocksdb::WriteBatch batch;
+  for (const uint64_t seq : still) {
+    batch.Delete(storage_->family(kPoison), MessageKey(number_, seq));
+    batch.Delete(storage_->family(kBody), PoisonBodyKey(number_, seq));
+  }
+  MUSTER_RETURN_IF_ERROR(storage_->Write(&batch, muster::rocksdb::Durability::kPower));
+  base::MutexLock lock(&mu_);
+  for (const uint64_t seq : still) poison_.erase(seq);
+  return static_cast<int64_t>(still.size());
+}
+
 absl::StatusOr<queue::QueueStats> DurableQueue::Stats() {
   CatchUp();
   base::MutexLock lock(&mu_);

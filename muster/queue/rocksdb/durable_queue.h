@@ -194,6 +194,8 @@ class DurableQueue {
   absl::StatusOr<int64_t> Redrive(absl::Span<const std::string> message_ids, int64_t max_messages)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<int64_t> PurgePoison() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<int64_t> DropPoison(absl::Span<const std::string> message_ids)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<queue::QueueStats> Stats() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<queue::QueueExtent> Extent() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<queue::StoredMessage>> Scan(uint64_t from, int max)
@@ -302,7 +304,7 @@ class DurableQueue {
       ABSL_LOCKS_EXCLUDED(mu_);
   // Checks out the messages that are not where their put has placed them, and ends their leases.
   std::vector<Claim> ClaimMovedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Returns the poison messages that a Redrive selects, oldest first.
+  // Returns the poison messages that a Redrive or DropPoison selects, oldest first.
   absl::StatusOr<std::vector<uint64_t>> ChoosePoison(absl::Span<const std::string> message_ids,
                                                      int64_t max_messages) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<uint64_t>> StillPoison(absl::Span<const uint64_t> seqs)

@@ -427,6 +427,12 @@ absl::StatusOr<int64_t> RocksDbQueueStore::PurgePoison(const queue::QueueId& id)
   return queue->PurgePoison();
 }
 
+absl::StatusOr<int64_t> RocksDbQueueStore::DropPoison(const queue::QueueId& id,
+                                                      absl::Span<const std::string> message_ids) {
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
+  return queue->DropPoison(message_ids);
+}
+
 absl::StatusOr<std::vector<absl::Status>> RocksDbQueueStore::Move(
     const queue::QueueId& from, const queue::QueueId& to,
     absl::Span<const queue::MoveRequest> requests) {

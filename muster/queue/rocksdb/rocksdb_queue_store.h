@@ -96,6 +96,8 @@ class RocksDbQueueStore final : public queue::QueueStore {
                                   absl::Span<const std::string> message_ids,
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId& id) override;
+  absl::StatusOr<int64_t> DropPoison(const queue::QueueId& id,
+                                     absl::Span<const std::string> message_ids) override;
   absl::StatusOr<std::vector<absl::Status>> Move(
       const queue::QueueId& from, const queue::QueueId& to,
       absl::Span<const queue::MoveRequest> requests) override;

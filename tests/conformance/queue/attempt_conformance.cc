@@ -262,6 +262,23 @@ TEST_P(QueueConformanceTest, PurgesPoisonAndNothingElse) {
   EXPECT_THAT(ReceiveBodies(), ElementsAre("good"));
 }
 
+TEST_P(QueueConformanceTest, DropsThePoisonThatIsNamed) {
+  for (const char* body : {"a", "b", "c"}) {
+    Put(body);
+    ASSERT_TRUE(DeadLetter(ReceiveOne().receipt, "why").ok());
+  }
+  const std::vector<PoisonMessage> poison = store_->ListPoison(queue_, "", 10).value();
+  ASSERT_EQ(poison.size(), 3);
+  const std::string id = poison[1].message_id;
+  EXPECT_EQ(*store_->DropPoison(queue_, {}), 0) << "no name is not all";
+  EXPECT_EQ(*store_->DropPoison(queue_, {id, id, "none"}), 1);
+  EXPECT_EQ(*store_->DropPoison(queue_, {id}), 0);
+  EXPECT_THAT(PoisonBodies(), ElementsAre("a", "c"));
+  EXPECT_EQ(store_->Stats(queue_)->poison, 2);
+  EXPECT_EQ(*store_->Redrive(queue_, {poison[2].message_id}, 1), 1);
+  EXPECT_THAT(ReceiveBodies(), ElementsAre("c"));
+}
+
 }  // namespace
 
 bool LinkAttemptTests() { return true; }

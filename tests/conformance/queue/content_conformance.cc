@@ -295,6 +295,7 @@ TEST_P(QueueConformanceTest, AnswersNotFoundForAnUnknownQueue) {
   EXPECT_TRUE(absl::IsNotFound(store_->ListPoison(no, "", 1).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->Redrive(no, {}, 1).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->PurgePoison(no).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->DropPoison(no, {"id"}).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->Stats(no).status()));
 }
 

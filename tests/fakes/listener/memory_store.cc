@@ -357,6 +357,11 @@ absl::StatusOr<int64_t> MemoryStore::PurgePoison(const queue::QueueId& id) {
   return static_cast<int64_t>(std::exchange(Of(id).poison, {}).size());
 }
 
+absl::StatusOr<int64_t> MemoryStore::DropPoison(const queue::QueueId&,
+                                                absl::Span<const std::string>) {
+  return Unneeded();
+}
+
 MemoryStore::Queue& MemoryStore::Of(const queue::QueueId& queue) {
   return queues_[{queue.account, queue.name}];
 }

@@ -86,6 +86,7 @@ class MemoryStore final : public queue::QueueStore {
   absl::StatusOr<int64_t> Redrive(const queue::QueueId&, absl::Span<const std::string>,
                                   int64_t) override;
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId&) override;
+  absl::StatusOr<int64_t> DropPoison(const queue::QueueId&, absl::Span<const std::string>) override;
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& queue) override;
   absl::StatusOr<queue::QueueExtent> Extent(const queue::QueueId& queue) override;
   absl::StatusOr<std::vector<queue::StoredMessage>> Scan(const queue::QueueId&, uint64_t,
