@@ -389,6 +389,7 @@ class RemoteBatchAdmin final : public BatchAdmin {
       row.transactions = dead.transactions();
       row.attempts = dead.attempts();
       row.cause = dead.cause();
+      row.retried_in = dead.retried_in();
     }
     return rows;
   }

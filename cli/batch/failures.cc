@@ -134,7 +134,7 @@ absl::Status FailureReader::TakeDead(size_t max, std::vector<FailedTransaction>*
   MUSTER_ASSIGN_OR_RETURN(std::optional<v1::ReadRecordsResponse> response, Read(request));
   bool done = true;
   if (!response.has_value()) {
-    failures->push_back({item.index, 0, item.cause, std::nullopt});
+    failures->push_back({item.index, 0, item.cause, std::nullopt, item.retried_in});
   } else {
     done = !response->more();
     for (v1::SubmittedRecord& record : *response->mutable_records()) {
@@ -142,7 +142,8 @@ absl::Status FailureReader::TakeDead(size_t max, std::vector<FailedTransaction>*
         done = false;
         break;
       }
-      failures->push_back({item.index, record.line(), item.cause, TakeRecord(&record)});
+      failures->push_back(
+          {item.index, record.line(), item.cause, TakeRecord(&record), item.retried_in});
       after_.line = record.line();
     }
   }

@@ -30,8 +30,8 @@ struct FailedTransaction {
   int64_t line = 0;  // 0: all of the item; its records are not there any more
   std::string reason;
   std::optional<std::string> record;  // none: it is not there any more, or too long
-  uint64_t retried_in = 0;            // as report::RejectionRow has them
-  int64_t retry_of_line = 0;
+  uint64_t retried_in = 0;    // as report::RejectionRow has them; of a dead letter, its item's
+  int64_t retry_of_line = 0;  // 0 of a dead letter
 };
 
 // Rows of a page at most.

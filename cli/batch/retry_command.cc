@@ -1,4 +1,4 @@
-// muster batch retry: what a batch has rejected, once more.
+// muster batch retry: what failed of a batch, once more.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "cli/batch/commands.h"
 #include "cli/batch/conclusion.h"
 #include "cli/batch/follower.h"
@@ -26,32 +27,39 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The initiator reads all items that have one of up to 50,000 rejections.
+// The initiator reads all items that have one of up to 50,000 transactions.
 constexpr absl::Duration kRetryTimeout = absl::Minutes(10);
 // What one call may name.
-constexpr size_t kMaxLines = 1000;
+constexpr size_t kMaxNamed = 1000;
 
 struct RetryOptions {
   CommonOptions common;
   uint64_t batch = 0;
   std::vector<int64_t> lines;
+  std::vector<uint64_t> items;
   bool all = false;
+  bool rejections_only = false;
   bool wait = false;
   absl::Duration wait_timeout = absl::InfiniteDuration();
 };
 
-// The calls that name all lines, or one that names none.
+// The calls that name all lines and items, or one that asks for all.
 std::vector<v1::RetryRejectionsRequest> RequestsOf(const RetryOptions& options) {
+  v1::RetryRejectionsRequest request;
+  request.set_batch(options.batch);
   std::vector<v1::RetryRejectionsRequest> requests;
-  for (size_t begin = 0; begin == 0 || begin < options.lines.size(); begin += kMaxLines) {
-    v1::RetryRejectionsRequest& request = requests.emplace_back();
-    request.set_batch(options.batch);
-    request.set_all(options.all);
-    const size_t end = std::min(options.lines.size(), begin + kMaxLines);
-    request.mutable_lines()->Add(options.lines.begin() + static_cast<std::ptrdiff_t>(begin),
-                                 options.lines.begin() + static_cast<std::ptrdiff_t>(end));
+  for (size_t begin = 0; begin < options.lines.size(); begin += kMaxNamed) {
+    const auto some = absl::MakeConstSpan(options.lines).subspan(begin, kMaxNamed);
+    requests.emplace_back(request).mutable_lines()->Add(some.begin(), some.end());
   }
-  return requests;
+  for (size_t begin = 0; begin < options.items.size(); begin += kMaxNamed) {
+    const auto some = absl::MakeConstSpan(options.items).subspan(begin, kMaxNamed);
+    requests.emplace_back(request).mutable_items()->Add(some.begin(), some.end());
+  }
+  if (!options.all) return requests;
+  request.set_all(true);
+  request.set_rejections_only(options.rejections_only);
+  return {request};
 }
 
 void PrintRetry(const v1::RetriedBatch& retry, const RetryOptions& options,
@@ -126,12 +134,13 @@ absl::Status AwaitAll(MeshClient* mesh, const os::StopSignals& signals, const Re
 }
 
 absl::Status Retry(const RetryOptions& options, const Environment& environment) {
-  if (options.lines.empty() != options.all) {
-    return absl::InvalidArgumentError("give --line, or --all for all that the batch has rejected");
+  if ((options.lines.empty() && options.items.empty()) != options.all) {
+    return absl::InvalidArgumentError(
+        "give --line, --item, or --all for all that the batch has rejected and given up");
   }
   const os::StopSignals signals(OnStop("muster: stopped; the same command goes on"));
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
-                          MeshClient::Open(options.common, "rejections are retried on a server"));
+                          MeshClient::Open(options.common, "what failed is retried on a server"));
   std::vector<v1::RetriedBatch> retries;
   absl::Status status = Ask(*mesh, options, environment, &retries);
   ordered_json json = {{"batch", options.batch}, {"retries", ordered_json::array()}};
@@ -154,9 +163,8 @@ void AddRetry(CLI::App* batch, const Environment& environment) {
   CLI::App* const command =
       AddServerVerb(batch,
                     {"retry",
-                     "Submit what a complete batch has rejected once more, as a new batch; each "
-                     "record is retried "
-                     "once. Items that were given up as a whole: muster queue redrive"},
+                     "Submit what a complete batch has rejected and given up once more, as a new "
+                     "batch of the job as it is now; each record is retried once"},
                     options, retry, environment);
   command->add_option("BATCH", options->batch, "Its number")->required();
   CLI::Option* const lines =
@@ -168,7 +176,21 @@ void AddRetry(CLI::App* batch, const Environment& environment) {
           ->type_name("N")
           ->expected(1)
           ->take_all();
-  command->add_flag("--all", options->all, "All that were not retried yet")->excludes(lines);
+  CLI::Option* const items =
+      command
+          ->add_option("--item", options->items,
+                       "An item that was given up, as `muster batch dead-letters` has it: all of "
+                       "its records; repeatable")
+          ->type_name("N")
+          ->expected(1)
+          ->take_all();
+  CLI::Option* const all = command->add_flag("--all", options->all, "All that was not retried yet")
+                               ->excludes(lines)
+                               ->excludes(items);
+  command
+      ->add_flag("--rejections-only", options->rejections_only,
+                 "Of all: leave items that were given up to `muster queue redrive`")
+      ->needs(all);
   command->add_flag("--wait", options->wait, "Wait until the new batches are complete");
   AddWaitTimeout(command, &options->wait_timeout);
 }

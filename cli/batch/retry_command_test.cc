@@ -84,6 +84,29 @@ TEST_F(RetryCommandTest, NamesAThousandLinesWithEachCall) {
   EXPECT_THAT(batches_.retried()[1].lines(), ElementsAre(1001));
 }
 
+TEST_F(RetryCommandTest, RetriesTheNamedItems) {
+  Answer(9, 1);
+  Answer(10, 20);
+  const Done done =
+      RunOnServer({"batch", "retry", "7", "--item", "0", "--item", "12", "--line", "30"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("batch 10 retries 20 transactions of batch 7\n"));
+  ASSERT_THAT(batches_.retried(), SizeIs(2)) << "a call has lines or items";
+  EXPECT_THAT(batches_.retried()[0].lines(), ElementsAre(30));
+  EXPECT_THAT(batches_.retried()[1].items(), ElementsAre(0, 12));
+  EXPECT_THAT(batches_.retried()[1].lines(), SizeIs(0));
+}
+
+TEST_F(RetryCommandTest, LeavesDeadItemsOutOnDemand) {
+  Answer(9, 1);
+  Answer(10, 20);
+  RunOnServer({"batch", "retry", "7", "--all", "--rejections-only"});
+  RunOnServer({"batch", "retry", "7", "--all"});
+  ASSERT_THAT(batches_.retried(), SizeIs(2));
+  EXPECT_TRUE(batches_.retried()[0].rejections_only());
+  EXPECT_FALSE(batches_.retried()[1].rejections_only());
+}
+
 TEST_F(RetryCommandTest, SaysWhichBatchHasALineAlready) {
   Answer(9, 1, false);
   EXPECT_THAT(RunOnServer({"batch", "retry", "7", "--line", "30"}).out,
@@ -132,9 +155,11 @@ TEST_F(RetryCommandTest, SaysWhatWasRetriedBeforeAFailure) {
 TEST_F(RetryCommandTest, SaysWhatItNeeds) {
   const Done neither = RunOnServer({"batch", "retry", "7"});
   EXPECT_EQ(neither.code, 1);
-  EXPECT_THAT(neither.err, HasSubstr("give --line, or --all"));
+  EXPECT_THAT(neither.err, HasSubstr("give --line, --item, or --all"));
   EXPECT_NE(RunOnServer({"batch", "retry", "7", "--all", "--line", "3"}).code, 0);
+  EXPECT_NE(RunOnServer({"batch", "retry", "7", "--all", "--item", "3"}).code, 0);
   EXPECT_NE(RunOnServer({"batch", "retry", "7", "--line", "0"}).code, 0);
+  EXPECT_NE(RunOnServer({"batch", "retry", "7", "--item", "3", "--rejections-only"}).code, 0);
   EXPECT_THAT(batches_.retried(), SizeIs(0));
   EXPECT_THAT(Run({"batch", "retry", "7", "--all"}).err, HasSubstr("retried on a server"));
 }

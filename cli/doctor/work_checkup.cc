@@ -297,7 +297,8 @@ Finding AboutPoison(QueueAdmin& admin, const QueueCounts& queue) {
   if (!held.ok() || held->empty()) {
     return {Health::kWarning, absl::StrCat("queue ", name), what,
             absl::StrCat("`muster queue poison ", name,
-                         "` says why; `muster queue redrive` tries them again")};
+                         "` says why; `muster queue redrive` tries them again, and after a new "
+                         "version `muster batch retry`")};
   }
   absl::StrAppend(&what, "; ", Counted(held->size(), "key"), held->size() == 1 ? " is" : " are",
                   " held behind ", held->size() == 1 ? "it" : "them");

@@ -124,11 +124,12 @@ func (r *failureReader) transactionsOf(ctx context.Context, item *musterv1.DeadL
 			return false, err
 		}
 		if response == nil {
-			return r.yield(FailedTransaction{Item: item.GetItem(), Reason: item.GetCause()}, nil), nil
+			return r.yield(FailedTransaction{Item: item.GetItem(), Reason: item.GetCause(),
+				RetriedIn: item.GetRetriedIn()}, nil), nil
 		}
 		for _, record := range response.GetRecords() {
 			failed := FailedTransaction{Item: item.GetItem(), Line: record.GetLine(), Reason: item.GetCause(),
-				Record: bytesOf(record)}
+				Record: bytesOf(record), RetriedIn: item.GetRetriedIn()}
 			if !r.yield(failed, nil) {
 				return false, nil
 			}

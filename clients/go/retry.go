@@ -16,7 +16,7 @@ const (
 	retryTimeout = 10 * time.Minute
 )
 
-// RetriedBatch is a batch that retries transactions which another one rejected.
+// RetriedBatch is a batch that retries transactions which another one rejected, or gave up.
 type RetriedBatch struct {
 	Batch        uint64
 	Transactions int64 // that it has of the other one
@@ -29,8 +29,7 @@ type RetriedBatch struct {
 //
 // NotFound: no such batch, or it rejected nothing at a line. FailedPrecondition: the batch is not complete, its
 // content is deleted, or nothing is left to retry. Unavailable, ResourceExhausted: call again, and it goes on.
-// The error's Retried are the batches that were there before it. Items that were given up as a whole are
-// redriven by `muster queue redrive`.
+// The error's Retried are the batches that were there before it.
 func (c *Client) RetryRejections(ctx context.Context, batch uint64, lines []int64) ([]RetriedBatch, error) {
 	if len(lines) == 0 {
 		return nil, &Error{Code: codes.InvalidArgument, Message: "no line to retry; RetryAllRejections retries all"}
@@ -46,7 +45,8 @@ func (c *Client) RetryRejections(ctx context.Context, batch uint64, lines []int6
 	return retried, nil
 }
 
-// RetryAllRejections does so with all that were not retried yet, 50,000 transactions in a batch.
+// RetryAllRejections does so with all that was not retried yet, also items that were given up as wholes, 50,000
+// transactions in a batch.
 func (c *Client) RetryAllRejections(ctx context.Context, batch uint64) ([]RetriedBatch, error) {
 	var retried []RetriedBatch
 	for {

@@ -1,6 +1,7 @@
 #include "muster/item/redrive.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -44,6 +45,9 @@ void Select(const queue::PoisonMessage& message, Selection* selection) {
 bool TakesNoItems(const absl::Status& granted) {
   return absl::IsFailedPrecondition(granted) || absl::IsNotFound(granted);
 }
+
+// Poison messages that are read at a time where all may have to be: the store reads whole bodies.
+constexpr int kPoisonStep = 32;
 
 // Within this time a redrive that waits for its rate sees that it is cancelled.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(200);
@@ -161,15 +165,14 @@ class Redriver {
   absl::Status Redrive(const Selection& selection) {
     std::vector<std::string> messages = selection.others;
     for (const auto& [batch, of_batch] : selection.batches) {
-      const absl::Status granted = reopener_.Grant(batch, of_batch.items);
-      if (TakesNoItems(granted)) {
-        summary_.kept[batch] = std::string(granted.message());
+      const absl::StatusOr<RefusedItems> refused = reopener_.Grant(batch, of_batch.items);
+      if (TakesNoItems(refused.status())) {
+        summary_.kept[batch] = std::string(refused.status().message());
         summary_.kept_messages += static_cast<int64_t>(of_batch.messages.size());
         continue;
       }
-      MUSTER_RETURN_IF_ERROR(granted);
-      summary_.batches.insert(batch);
-      messages.insert(messages.end(), of_batch.messages.begin(), of_batch.messages.end());
+      MUSTER_RETURN_IF_ERROR(refused.status());
+      TakeGranted(batch, of_batch, *refused, &messages);
     }
     if (messages.empty()) return absl::OkStatus();  // the queue would take no names for the oldest
     const absl::StatusOr<int64_t> moved =
@@ -182,6 +185,24 @@ class Redriver {
     summary_.messages += *moved;
     if (*moved > 0) request_.on_redriven(*moved);
     return absl::OkStatus();
+  }
+
+  // Adds the messages of all items but those that are refused.
+  void TakeGranted(uint64_t batch, const Selection::OfBatch& of_batch, const RefusedItems& refused,
+                   std::vector<std::string>* messages) {
+    for (size_t i = 0; i < of_batch.messages.size(); ++i) {
+      if (refused.contains(of_batch.items[i])) {
+        ++summary_.kept_messages;
+        continue;
+      }
+      summary_.batches.insert(batch);
+      messages->push_back(of_batch.messages[i]);
+    }
+    if (refused.empty()) return;
+    const size_t more = refused.size() - 1;
+    summary_.kept[batch] = absl::StrCat(
+        refused.begin()->second,
+        more == 0 ? "" : absl::StrCat(", and ", more, " more of its items are retried"));
   }
 
   const RedriveRequest& request_;
@@ -211,15 +232,53 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
       more == 0 ? "" : absl::StrCat(", and ", more, " more batches")));
 }
 
-absl::Status LedgerBatchReopener::Grant(uint64_t batch, absl::Span<const uint64_t> items) {
+absl::StatusOr<int64_t> DropPoisonOf(const queue::QueueId& queue, uint64_t batch,
+                                     std::set<uint64_t> items, queue::QueueStore& queues) {
+  int64_t dropped = 0;
+  std::string after;
+  while (!items.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(const auto page, queues.ListPoison(queue, after, kPoisonStep));
+    if (page.empty()) break;
+    after = page.back().message_id;
+    std::vector<std::string> messages;
+    for (const queue::PoisonMessage& message : page) {
+      const absl::StatusOr<WorkItem> item = DecodeWorkItemHeader(message.body);
+      if (!item.ok() || item->identity.batch != batch || items.erase(item->index) == 0) continue;
+      messages.push_back(message.message_id);
+    }
+    if (messages.empty()) continue;
+    MUSTER_ASSIGN_OR_RETURN(const int64_t some, queues.DropPoison(queue, messages));
+    dropped += some;
+  }
+  return dropped;
+}
+
+absl::StatusOr<RefusedItems> LedgerBatchReopener::Grant(uint64_t batch,
+                                                        absl::Span<const uint64_t> items) {
   MUSTER_CHECK(items.size() <= static_cast<size_t>(queue::kMaxListPoison), "batch ", batch,
                ", items ", items.size());
+  // NotFound, before the report is asked.
+  MUSTER_RETURN_IF_ERROR(ledger_->Get(batch).status());
+  RefusedItems refused;
+  const auto retried = report_->RetriedItems(batch, items);
+  // An older controller knows of none.
+  if (!absl::IsUnimplemented(retried.status())) MUSTER_RETURN_IF_ERROR(retried.status());
+  if (retried.ok()) {
+    for (const auto& [item, in] : *retried) {
+      refused[item] = report::RetriedItemInWords(batch, item, in);
+    }
+  }
+  std::vector<uint64_t> granted;
+  std::copy_if(items.begin(), items.end(), std::back_inserter(granted),
+               [&](uint64_t item) { return !refused.contains(item); });
+  if (granted.empty()) return refused;
   MUSTER_RETURN_IF_ERROR(ledger_->Reopen(batch));
   MUSTER_FAILPOINT("redrive.after_ledger");
-  MUSTER_RETURN_IF_ERROR(report_->ReopenDeadLettered(batch, items));
+  MUSTER_RETURN_IF_ERROR(report_->ReopenDeadLettered(batch, granted));
   MUSTER_FAILPOINT("redrive.after_report");
   // In between, the batch may have completed again with what it had.
-  return ledger_->Reopen(batch);
+  MUSTER_RETURN_IF_ERROR(ledger_->Reopen(batch));
+  return refused;
 }
 
 }  // namespace muster::item

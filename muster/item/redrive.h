@@ -19,15 +19,18 @@
 
 namespace muster::item {
 
+// Items that get no other chance, and why.
+using RefusedItems = std::map<uint64_t, std::string>;
+
 // Prepares a batch before workers may work on items of it again.
 class BatchReopener {
  public:
   virtual ~BatchReopener() = default;
 
-  // Gives items of `batch`, at most queue::kMaxListPoison, another chance. After OK they may count
-  // again, durably. Granting twice is fine. FailedPrecondition: the batch takes no items any more.
-  // NotFound: its ledger is not here.
-  virtual absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) = 0;
+  // Gives items of `batch`, at most queue::kMaxListPoison, another chance, but those that it
+  // answers. After OK the others may count again, durably. Granting twice is fine.
+  // FailedPrecondition: the batch takes no items any more. NotFound: its ledger is not here.
+  virtual absl::StatusOr<RefusedItems> Grant(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 };
 
 // What to do about a named message that is not in the poison queue.
@@ -55,23 +58,31 @@ struct RedriveRequest {
 struct RedriveSummary {
   int64_t messages = 0;
   std::set<uint64_t> batches;  // open again
-  // Messages that stay poison because their batch does not take them, and why, by batch.
+  // Messages that stay poison because their batch does not take them, or a retry has their items,
+  // and why, by batch.
   int64_t kept_messages = 0;
   std::map<uint64_t, std::string> kept;
 };
 
 // Each message is looked at once: one that is given up again meanwhile stays poison. Messages of a
-// batch that takes no items any more stay poison, too, and so do those that the store refuses;
+// batch that takes no items any more stay poison, too, and so do those of items that a retry has
+// (muster/report/retry.h), and those that the store refuses;
 // FailedPrecondition: there were no others. Other statuses are the store's, or those of `reopener`.
 // An interruption at any point leaves items that are either still poison, or uncounted items of an
 // open batch, which are put again; none is lost, none counts twice.
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
                                             queue::QueueStore& queues, BatchReopener& reopener);
 
+// Drops the poison messages of these items of a batch, which a retry has: nothing is to be done
+// about them any more. Reads the poison of the queue until all are found. Returns how many.
+absl::StatusOr<int64_t> DropPoisonOf(const queue::QueueId& queue, uint64_t batch,
+                                     std::set<uint64_t> items, queue::QueueStore& queues);
+
 // LedgerBatchReopener: gives items another chance in the two records that rule a batch.
 
 // Reopens the batch in the ledger first, then removes the items' rows from the report: if it is cut
-// short in between, the batch completes again with what it had.
+// short in between, the batch completes again with what it had. Refuses the items that a retry has,
+// and leaves the batch as it is where there are no others.
 //
 // Thread-safe. Statuses are those of the two. NotFound, without a change: the ledger does not know
 // the batch. The report alone may not be changed: the ledger of another initiator would stay
@@ -82,7 +93,7 @@ class LedgerBatchReopener final : public BatchReopener {
   LedgerBatchReopener(ledger::BatchLedger* ledger, report::ReportClient* report)
       : ledger_(ledger), report_(report) {}
 
-  absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override;
+  absl::StatusOr<RefusedItems> Grant(uint64_t batch, absl::Span<const uint64_t> items) override;
 
  private:
   ledger::BatchLedger* const ledger_;   // not owned

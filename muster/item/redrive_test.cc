@@ -30,15 +30,18 @@ class NotedChances final : public BatchReopener {
  public:
   absl::Status answer;
   std::set<uint64_t> closed;  // cancelled batches
+  RefusedItems retried;
   std::map<uint64_t, std::vector<uint64_t>> granted;
 
-  absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
+  absl::StatusOr<RefusedItems> Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
     if (!answer.ok()) return answer;
     if (closed.contains(batch)) {
       return absl::FailedPreconditionError(absl::StrCat("batch ", batch, " is cancelled"));
     }
-    granted[batch].insert(granted[batch].end(), items.begin(), items.end());
-    return absl::OkStatus();
+    for (const uint64_t item : items) {
+      if (!retried.contains(item)) granted[batch].push_back(item);
+    }
+    return retried;
   }
 };
 
@@ -148,6 +151,34 @@ TEST_F(RedriveTest, LeavesTheMessagesOfABatchThatTakesNoItems) {
   EXPECT_EQ(Stats().poison, 2);
   EXPECT_EQ(TryRedrive().status(),
             absl::FailedPreconditionError("the poison messages stay (2): batch 6 is cancelled"));
+}
+
+TEST_F(RedriveTest, LeavesTheMessagesOfItemsThatAreRetried) {
+  GiveUp({Item(7, 0), Item(7, 3), Item(7, 4)});
+  chances_.retried = {{3, "item 7/3 is retried in batch 9"}, {4, "item 7/4 is retried in batch 9"}};
+  const RedriveSummary summary = Redrive();
+  EXPECT_EQ(summary.messages, 1);
+  EXPECT_THAT(summary.batches, ElementsAre(7));
+  EXPECT_EQ(summary.kept_messages, 2);
+  EXPECT_THAT(summary.kept, ElementsAre(Pair(7,
+                                             "item 7/3 is retried in batch 9, and 1 more of its "
+                                             "items are retried")));
+  EXPECT_EQ(Stats().poison, 2);
+  chances_.retried.erase(4);
+  EXPECT_EQ(Redrive().messages, 1);
+  EXPECT_EQ(TryRedrive().status(),
+            absl::FailedPreconditionError(
+                "the poison messages stay (1): item 7/3 is retried in batch 9"));
+}
+
+TEST_F(RedriveTest, DropsTheMessagesOfItemsThatAreRetried) {
+  GiveUp({"hello", Item(6, 1), Item(7, 0), Item(7, 1), Item(7, 2)});
+  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, {1, 2, 99}, *queues_), 2);
+  EXPECT_EQ(Stats().poison, 3);
+  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, {1}, *queues_), 0);
+  Redrive();
+  EXPECT_THAT(chances_.granted,
+              UnorderedElementsAre(Pair(6, ElementsAre(1)), Pair(7, ElementsAre(0))));
 }
 
 TEST_F(RedriveTest, TakesTheMessagesThatAreNamed) {

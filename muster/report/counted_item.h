@@ -108,6 +108,8 @@ struct CountedItem : ItemFacts {
 // An item as the report keeps it.
 struct ItemRow : ItemFacts {
   absl::Time counted;
+  // As ReportReader::DeadLetters answers it: the batch that retries the item; 0: none.
+  uint64_t retried_in = 0;
 };
 
 // InvalidArgument when the item contradicts itself (its counts do not add up) or does not fit the

@@ -25,9 +25,30 @@ absl::Status CheckMax(size_t max) {
       absl::StrCat("max is ", max, ", which is not within 1 to ", kMaxReportItems));
 }
 
+absl::Status CheckItems(absl::Span<const uint64_t> items) {
+  if (items.size() <= kMaxReportItems) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(items.size(), " items are more than ", kMaxReportItems));
+}
+
+absl::Status CheckSelection(const RetrySelection& which, int64_t max) {
+  if (which.lines.size() > kMaxNamedLines || which.items.size() > kMaxNamedLines) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        which.lines.size(), " lines and ", which.items.size(), " items; at most ", kMaxNamedLines));
+  }
+  if (!which.lines.empty() && !which.items.empty()) {
+    return absl::InvalidArgumentError("both lines and items are named");
+  }
+  if (which.is_all() && (max < 1 || max > kMaxClaimedRejections)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max is ", max, ", which is not within 1 to ", kMaxClaimedRejections));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CannotRetry(uint64_t batch) {
   return absl::UnimplementedError(
-      absl::StrCat("this report keeps no retries of what batch ", batch, " has rejected"));
+      absl::StrCat("this report keeps no retries of what failed of batch ", batch));
 }
 
 // Adds what `asked` has answered about one batch.
@@ -59,8 +80,13 @@ absl::StatusOr<std::vector<uint64_t>> ReportClient::DeadLetteredItems(uint64_t b
       absl::StrCat("this report does not list the dead-lettered items of batch ", batch));
 }
 
-absl::StatusOr<RetryClaims> ReportClient::ClaimRejections(uint64_t batch,
-                                                          const std::vector<int64_t>&, int64_t) {
+absl::StatusOr<std::map<uint64_t, uint64_t>> ReportClient::RetriedItems(
+    uint64_t batch, absl::Span<const uint64_t>) {
+  return CannotRetry(batch);
+}
+
+absl::StatusOr<RetryClaims> ReportClient::ClaimRejections(uint64_t batch, const RetrySelection&,
+                                                          int64_t) {
   return CannotRetry(batch);
 }
 
@@ -137,10 +163,7 @@ absl::StatusOr<Tally> LocalReportClient::GetTally(uint64_t batch) {
 
 absl::Status LocalReportClient::ReopenDeadLettered(uint64_t batch,
                                                    absl::Span<const uint64_t> items) {
-  if (items.size() > kMaxReportItems) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(items.size(), " items are more than ", kMaxReportItems));
-  }
+  MUSTER_RETURN_IF_ERROR(CheckItems(items));
   return report_->ReopenDeadLettered(batch, items);
 }
 
@@ -148,18 +171,18 @@ absl::Status LocalReportClient::CancelBatch(uint64_t batch, const Cancellation& 
   return report_->CancelBatch(batch, cancellation);
 }
 
+absl::StatusOr<std::map<uint64_t, uint64_t>> LocalReportClient::RetriedItems(
+    uint64_t batch, absl::Span<const uint64_t> items) {
+  MUSTER_RETURN_IF_ERROR(CheckItems(items));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ReportReader> reader, report_->Read());
+  return reader->RetriedItems(batch, items);
+}
+
 absl::StatusOr<RetryClaims> LocalReportClient::ClaimRejections(uint64_t batch,
-                                                               const std::vector<int64_t>& lines,
+                                                               const RetrySelection& which,
                                                                int64_t max) {
-  if (lines.size() > kMaxNamedLines) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(lines.size(), " lines are more than ", kMaxNamedLines));
-  }
-  if (lines.empty() && (max < 1 || max > kMaxClaimedRejections)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max is ", max, ", which is not within 1 to ", kMaxClaimedRejections));
-  }
-  return report_->ClaimRejections(batch, lines, max);
+  MUSTER_RETURN_IF_ERROR(CheckSelection(which, max));
+  return report_->ClaimRejections(batch, which, max);
 }
 
 absl::StatusOr<std::vector<RejectionPosition>> LocalReportClient::ClaimedRejections(

@@ -72,10 +72,15 @@ class ReportClient {
   // As ReportStore::CancelBatch. Unimplemented: the controller is an older one.
   virtual absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation);
 
-  // As ReportStore::ClaimRejections. InvalidArgument: more than kMaxNamedLines lines, or `max` is
-  // not within 1 to kMaxClaimedRejections. Unimplemented: the controller is an older one.
-  virtual absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch,
-                                                      const std::vector<int64_t>& lines,
+  // As ReportReader::RetriedItems. InvalidArgument: more than kMaxReportItems. Unimplemented: the
+  // controller is an older one.
+  virtual absl::StatusOr<std::map<uint64_t, uint64_t>> RetriedItems(
+      uint64_t batch, absl::Span<const uint64_t> items);
+
+  // As ReportStore::ClaimRejections. InvalidArgument: more than kMaxNamedLines lines or items, or
+  // both, or `max` is not within 1 to kMaxClaimedRejections. Unimplemented: the controller is an
+  // older one; one that knows no items claims rejections alone.
+  virtual absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch, const RetrySelection& which,
                                                       int64_t max);
   // As ReportReader::ClaimedRejections; `max` is within 1 to kMaxReportItems.
   virtual absl::StatusOr<std::vector<RejectionPosition>> ClaimedRejections(
@@ -116,7 +121,9 @@ class LocalReportClient final : public ReportClient {
   absl::StatusOr<Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
   absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation) override;
-  absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch, const std::vector<int64_t>& lines,
+  absl::StatusOr<std::map<uint64_t, uint64_t>> RetriedItems(
+      uint64_t batch, absl::Span<const uint64_t> items) override;
+  absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch, const RetrySelection& which,
                                               int64_t max) override;
   absl::StatusOr<std::vector<RejectionPosition>> ClaimedRejections(uint64_t batch, int64_t retry,
                                                                    const RejectionPosition& after,

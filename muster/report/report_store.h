@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,8 +59,8 @@ struct Progress {
   // As RegisterBatch and ReportReader::GetProgress answer them; others leave them out.
   std::optional<Cancellation> cancelled = std::nullopt;
   std::string owner = "";  // that registered the batch; empty: it is not known
-  uint64_t retry_of = 0;   // the batch whose rejections it retries; 0: none, or it is forgotten
-  // The batches that retry rejections of this one: the newest kMaxShownRetries, in order.
+  uint64_t retry_of = 0;   // the batch that it retries a part of; 0: none, or it is forgotten
+  // The batches that retry what failed of this one: the newest kMaxShownRetries, in order.
   std::vector<uint64_t> retried_in = {};
   // Batches of the same input: in whose place it counts once it is complete, the last one first,
   // and the newest complete one that counts in its place; 0: none.
@@ -102,6 +103,8 @@ struct RejectionPosition {
   uint64_t item = 0;
   int64_t line = 0;  // 0: before all of the item
 };
+// Before the claim of item 0 as a whole, too.
+inline constexpr RejectionPosition kBeforeAllClaimed = {0, -1};
 
 // Where in a batch's records a page begins: before all of them, unless told otherwise.
 struct OutputPosition {
@@ -142,7 +145,8 @@ class ReportReader {
       uint64_t batch, const RejectionPosition& after, int64_t max,
       const std::function<void(const RejectionRow&)>& visit) = 0;
 
-  // Up to `max` of the rejections of a claim, behind a position.
+  // Up to `max` of what a claim has, behind a position: rejections, and kWholeItem of items that
+  // were given up.
   virtual absl::StatusOr<std::vector<RejectionPosition>> ClaimedRejections(
       uint64_t batch, int64_t retry, const RejectionPosition& after, size_t max) = 0;
 
@@ -155,6 +159,10 @@ class ReportReader {
   // The rows of these items, likewise.
   virtual absl::StatusOr<std::vector<ItemRow>> DeadLetters(uint64_t batch, uint64_t from,
                                                            size_t max) = 0;
+  // Those of the items that are claimed for a retry as wholes, and the batch that retries each; 0:
+  // it was not told yet.
+  virtual absl::StatusOr<std::map<uint64_t, uint64_t>> RetriedItems(
+      uint64_t batch, absl::Span<const uint64_t> items) = 0;
 
   virtual absl::StatusOr<StoredReceipt> GetReceipt(uint64_t batch) = 0;
 
@@ -220,7 +228,8 @@ class ReportStore {
 
   // Removes the rows of dead-lettered items, which get another chance: the batch is incomplete
   // (Progress::reopened) until they are counted again. Items that were aggregated, or have no row,
-  // stay as they are. NotFound: no such batch.
+  // stay as they are. NotFound: no such batch. FailedPrecondition naming it: one of the items is
+  // claimed for a retry, and none is reopened.
   virtual absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) = 0;
 
   // Issues the receipt of a batch in which every item has its row. The same answer while nothing
@@ -235,18 +244,19 @@ class ReportStore {
   // belongs to another owner.
   virtual absl::Status CancelBatch(uint64_t batch, const Cancellation& cancellation) = 0;
 
-  // Claims rejections of a complete batch for a retry, in one transaction: those that begin at
-  // `lines`, or without lines up to `max` of all, as far as they are not claimed. Answers the new
-  // claim and those that have the other lines; without lines, while there are any, only the claims
-  // whose batch was not told. NotFound: no such batch, or nothing was rejected at a line.
-  // FailedPrecondition: the batch has no receipt; nothing is left to claim.
-  virtual absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch,
-                                                      const std::vector<int64_t>& lines,
+  // Claims what failed of a complete batch for a retry, in one transaction: what is named, or up to
+  // `max` transactions of all and the rest of the last item, as far as it is not claimed. Answers
+  // the new claim and those that have the others that are named; of all, while there are any, only
+  // the claims whose batch was not told. NotFound: no such batch, nothing was rejected at a line,
+  // or an item was not given up. FailedPrecondition: the batch has no receipt; nothing is left to
+  // claim.
+  virtual absl::StatusOr<RetryClaims> ClaimRejections(uint64_t batch, const RetrySelection& which,
                                                       int64_t max) = 0;
   // Records where transactions of a claim stand in the batch that retries them, and frees those
   // that stand nowhere; `retried_in` tells that batch, 0: later. Answers how many the claim still
-  // has; one without any is gone. The same again is fine. NotFound: no such claim, for one of its
-  // batches was forgotten. FailedPrecondition: another batch was told.
+  // has, of an item all until kWholeItem is recorded; one without any is gone. The same again is
+  // fine. NotFound: no such claim, for one of its batches was forgotten. FailedPrecondition:
+  // another batch was told.
   virtual absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
                                               absl::Span<const RetriedTransaction> transactions,
                                               uint64_t retried_in) = 0;

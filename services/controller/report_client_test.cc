@@ -157,7 +157,7 @@ TEST_P(ReportClientTest, ClaimsRejectionsForARetryAndTellsWhichBatchHasThem) {
   facts.items = 1;
   facts.transactions = 3;
   ASSERT_TRUE(report_->Complete(facts).ok());
-  const auto line = report_client_->ClaimRejections(kBatch, {9}, 1);
+  const auto line = report_client_->ClaimRejections(kBatch, {{9}}, 1);
   ASSERT_TRUE(line.ok()) << line.status();
   ASSERT_EQ(line->claims.size(), 1);
   const int64_t retry = line->claims[0].retry;
@@ -178,13 +178,49 @@ TEST_P(ReportClientTest, ClaimsRejectionsForARetryAndTellsWhichBatchHasThem) {
   EXPECT_EQ(rest->claims.at(0).transactions, 1);
 }
 
+TEST_P(ReportClientTest, RetriesWhatWasGivenUp) {
+  Register();
+  Count({Item(0, "ann"), Dead(1), Dead(2)});
+  report::BatchFacts facts;
+  facts.batch = kBatch;
+  facts.job = "shop";
+  facts.job_revision = "r1";
+  facts.handler_version = "v1";
+  facts.items = 3;
+  facts.transactions = Dead(1).transactions * 2 + Item(0, "ann").transactions;
+  ASSERT_TRUE(report_->Complete(facts).ok());
+  const auto item = report_client_->ClaimRejections(kBatch, {.items = {1}}, 1);
+  ASSERT_TRUE(item.ok()) << item.status();
+  const int64_t retry = item->claims.at(0).retry;
+  const auto claimed =
+      report_client_->ClaimedRejections(kBatch, retry, report::kBeforeAllClaimed, 10);
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_EQ(claimed->size(), 1);
+  EXPECT_EQ(claimed->front().item, 1);
+  EXPECT_EQ(claimed->front().line, report::kWholeItem);
+  EXPECT_EQ(*report_client_->RecordRetry(kBatch, retry, {{1, 9, 2}, {1, 0, 2}}, kBatch + 1), 1);
+  EXPECT_THAT(*report_client_->RetriedItems(kBatch, {0, 1, 2}), ElementsAre(Pair(1, kBatch + 1)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(report_client_->ReopenDeadLettered(kBatch, {1})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      report_client_->ClaimRejections(kBatch, {.rejections_only = true}, 10).status()));
+  const auto rest = report_client_->ClaimRejections(kBatch, {}, 10);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(rest->claims.at(0).transactions, Dead(2).transactions);
+}
+
 TEST_P(ReportClientTest, BoundsHowMuchOneCallRetries) {
   Register();
   const std::vector<int64_t> many(1001, 1);
   const auto is_refused = [](const absl::Status& status) {
     return absl::IsInvalidArgument(status);
   };
-  EXPECT_TRUE(is_refused(report_client_->ClaimRejections(kBatch, many, 1).status()));
+  EXPECT_TRUE(is_refused(report_client_->ClaimRejections(kBatch, {many}, 1).status()));
+  const std::vector<uint64_t> many_items(1001, 1);
+  EXPECT_TRUE(
+      is_refused(report_client_->ClaimRejections(kBatch, {.items = many_items}, 1).status()));
+  EXPECT_TRUE(is_refused(report_client_->ClaimRejections(kBatch, {{1}, {1}}, 1).status()));
+  EXPECT_TRUE(
+      is_refused(report_client_->RetriedItems(kBatch, std::vector<uint64_t>(4097, 1)).status()));
   for (const int64_t max : {0, 50'001}) {
     EXPECT_TRUE(is_refused(report_client_->ClaimRejections(kBatch, {}, max).status())) << max;
   }

@@ -136,6 +136,7 @@ grpc::Status ReportService::ListDeadLetters(grpc::ServerContext* context,
       dead.set_transactions(item.transactions);
       dead.set_attempts(item.attempts);
       dead.set_cause(item.cause);
+      dead.set_retried_in(item.retried_in);
       if (!room.Take(dead)) break;
       *response->add_items() = std::move(dead);
     }
@@ -266,17 +267,43 @@ grpc::Status ReportService::CheckCompletion(grpc::ServerContext* context,
   return rpc::Answer(*context, [&] { return report_client_.CheckCompletion(request->batch()); });
 }
 
+namespace {
+
+// The items that a request names.
+template <typename Request>
+absl::StatusOr<absl::Span<const uint64_t>> IndexesOf(const Request& request) {
+  const auto& indexes = request.indexes();
+  if (static_cast<size_t>(indexes.size()) > report::kMaxReportItems) {
+    return rpc::BadField("indexes", absl::StrCat("are ", indexes.size(), ", must be at most ",
+                                                 report::kMaxReportItems));
+  }
+  return absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size()));
+}
+
+}  // namespace
+
 grpc::Status ReportService::ReopenDeadLettered(grpc::ServerContext* context,
                                                const v1::ReopenDeadLetteredRequest* request,
                                                v1::ReopenDeadLetteredResponse*) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    const auto& indexes = request->indexes();
-    if (static_cast<size_t>(indexes.size()) > report::kMaxReportItems) {
-      return rpc::BadField("indexes", absl::StrCat("are ", indexes.size(), ", must be at most ",
-                                                   report::kMaxReportItems));
+    MUSTER_ASSIGN_OR_RETURN(const absl::Span<const uint64_t> items, IndexesOf(*request));
+    return report_client_.ReopenDeadLettered(request->batch(), items);
+  });
+}
+
+grpc::Status ReportService::ListRetriedItems(grpc::ServerContext* context,
+                                             const v1::ListRetriedItemsRequest* request,
+                                             v1::ListRetriedItemsResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const absl::Span<const uint64_t> items, IndexesOf(*request));
+    MUSTER_ASSIGN_OR_RETURN(const auto retried,
+                            report_client_.RetriedItems(request->batch(), items));
+    for (const auto& [item, retried_in] : retried) {
+      v1::RetriedItem* const added = response->add_items();
+      added->set_item(item);
+      added->set_retried_in(retried_in);
     }
-    return report_client_.ReopenDeadLettered(
-        request->batch(), absl::MakeConstSpan(indexes.data(), static_cast<size_t>(indexes.size())));
+    return absl::OkStatus();
   });
 }
 
@@ -284,10 +311,13 @@ grpc::Status ReportService::ClaimRejections(grpc::ServerContext* context,
                                             const v1::ClaimRejectionsRequest* request,
                                             v1::ClaimRejectionsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
+    report::RetrySelection which;
+    which.lines.assign(request->lines().begin(), request->lines().end());
+    which.items.assign(request->items().begin(), request->items().end());
+    which.rejections_only = !request->dead_letters();
     MUSTER_ASSIGN_OR_RETURN(
         const report::RetryClaims claimed,
-        report_client_.ClaimRejections(
-            request->batch(), {request->lines().begin(), request->lines().end()}, request->max()));
+        report_client_.ClaimRejections(request->batch(), which, request->max()));
     MUSTER_FAILPOINT("controller.after_rejections_claimed");
     for (const report::RetryClaim& claim : claimed.claims) {
       *response->add_claims() = report::ToProto(claim);
@@ -302,10 +332,11 @@ grpc::Status ReportService::ListClaimedRejections(grpc::ServerContext* context,
                                                   v1::ListClaimedRejectionsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const size_t max, MaxItems(request->max()));
+    report::RejectionPosition after = report::kBeforeAllClaimed;
+    if (request->has_after()) after = {request->after().item(), request->after().line()};
     MUSTER_ASSIGN_OR_RETURN(
         const std::vector<report::RejectionPosition> positions,
-        report_client_.ClaimedRejections(request->batch(), request->retry(),
-                                         {request->after().item(), request->after().line()}, max));
+        report_client_.ClaimedRejections(request->batch(), request->retry(), after, max));
     for (const report::RejectionPosition& position : positions) {
       v1::RejectionPosition* const added = response->add_rejections();
       added->set_item(position.item);

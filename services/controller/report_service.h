@@ -102,6 +102,9 @@ class ReportService final : public v1::ReportService::Service {
   grpc::Status RecordCancellation(grpc::ServerContext* context,
                                   const v1::RecordCancellationRequest* request,
                                   v1::RecordCancellationResponse* response) override;
+  grpc::Status ListRetriedItems(grpc::ServerContext* context,
+                                const v1::ListRetriedItemsRequest* request,
+                                v1::ListRetriedItemsResponse* response) override;
   grpc::Status ClaimRejections(grpc::ServerContext* context,
                                const v1::ClaimRejectionsRequest* request,
                                v1::ClaimRejectionsResponse* response) override;

@@ -61,9 +61,9 @@ absl::Status SwitchedReport::CancelBatch(uint64_t batch, const report::Cancellat
 }
 
 absl::StatusOr<report::RetryClaims> SwitchedReport::ClaimRejections(
-    uint64_t batch, const std::vector<int64_t>& lines, int64_t max) {
+    uint64_t batch, const report::RetrySelection& which, int64_t max) {
   MUSTER_ASSIGN_OR_RETURN(const Store store, Writable());
-  return store->ClaimRejections(batch, lines, max);
+  return store->ClaimRejections(batch, which, max);
 }
 
 absl::StatusOr<int64_t> SwitchedReport::RecordRetry(

@@ -29,7 +29,7 @@ class SwitchedReport final : public report::ReportStore {
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override;
   absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override;
   absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
-                                                      const std::vector<int64_t>& lines,
+                                                      const report::RetrySelection& which,
                                                       int64_t max) override;
   absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
                                       absl::Span<const report::RetriedTransaction> transactions,

@@ -81,13 +81,14 @@ class InitiatorRole::Reopener final : public item::BatchReopener {
            batch::BatchScheduler* scheduler)
       : reopener_(ledger, report_client), scheduler_(scheduler) {}
 
-  absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
-    const absl::Status granted = reopener_.Grant(batch, items);
+  absl::StatusOr<item::RefusedItems> Grant(uint64_t batch,
+                                           absl::Span<const uint64_t> items) override {
+    absl::StatusOr<item::RefusedItems> refused = reopener_.Grant(batch, items);
     // After an error, too: the ledger may have opened the batch, and only the scheduler completes
     // it again. Not at once: the items are not in their queue yet, and the scheduler must not take
     // them for lost.
     scheduler_->Advance(batch, kRedriveTime);
-    return granted;
+    return refused;
   }
 
  private:
@@ -187,7 +188,7 @@ struct InitiatorRole::Parts {
             {&submissions, &scheduler, role->uploads_.get(), role->ledger_.get(), &report_client,
              role->clock_, [role] { return role->Processors(); }, &quotes, &wait_reasons,
              [role](const ledger::Batch& batch) { return role->uploads_->OpenRecorded(batch); },
-             &jobs}),
+             &jobs, stores.queues, role->host_.account}),
         call_batches(&submissions, &jobs),
         call_outcomes(
             [role] { return role->Controllers(); }, role->host_.channel(), kControllerTimeout,

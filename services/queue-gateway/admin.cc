@@ -5,7 +5,8 @@
 
 namespace muster::queue_gateway {
 
-absl::Status ForeignBatches::Grant(uint64_t batch, absl::Span<const uint64_t>) {
+absl::StatusOr<item::RefusedItems> ForeignBatches::Grant(uint64_t batch,
+                                                         absl::Span<const uint64_t>) {
   return absl::FailedPreconditionError(
       absl::StrCat("batch ", batch, " is one of a mesh, whose initiator redrives its items"));
 }

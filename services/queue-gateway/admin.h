@@ -26,7 +26,8 @@ namespace muster::queue_gateway {
 class ForeignBatches final : public item::BatchReopener {
  public:
   // FailedPrecondition, saying where to redrive them.
-  absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override;
+  absl::StatusOr<item::RefusedItems> Grant(uint64_t batch,
+                                           absl::Span<const uint64_t> items) override;
 };
 
 // Thread-safe.

@@ -1,4 +1,4 @@
-// Rejections are retried as a new batch, each once.
+// What failed of a batch is retried as a new batch, each transaction once.
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -12,6 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/input/format.h"
+#include "muster/item/queue_names.h"
+#include "muster/item/redrive.h"
 #include "tests/mesh/batch_service_fixture.h"
 
 namespace muster {
@@ -23,7 +25,8 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// Rejects each line whose key begins with "bad", until it is mended.
+// Rejects each line whose key begins with "bad", and gives up each item with a line whose key
+// begins with "dead", until it is mended.
 class PickyHandler final : public handler::Handler {
  public:
   explicit PickyHandler(const std::atomic<bool>* mended) : mended_(*mended) {}
@@ -31,6 +34,7 @@ class PickyHandler final : public handler::Handler {
   handler::Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
     for (const handler::Transaction& line : item.transactions()) {
       const std::string key(line.fields()[0]);
+      if (absl::StartsWith(key, "dead") && !mended_) return handler::Outcome::Dead("a bug");
       if (absl::StartsWith(key, "bad") && !mended_) {
         results.Reject(line, absl::StrCat("no key like ", key));
       } else {
@@ -50,12 +54,20 @@ class BatchRetryTest : public BatchServiceTest {
     StartProcessor(queues_.get(), [this] { return std::make_unique<PickyHandler>(&mended_); });
   }
 
-  // Lines 2, 3, 4 …, of which each one with `bad` is rejected: "bad2" at line 2, say.
-  static std::string Lines(int lines, const std::vector<int>& bad) {
+  // Lines 2, 3, 4 …, twenty to an item, of which each one in `bad` is rejected, "bad2" at line 2,
+  // say, and each item with one in `dead` is given up.
+  static std::string Lines(int lines, const std::vector<int>& bad,
+                           const std::vector<int>& dead = {}) {
+    const auto has = [](const std::vector<int>& some, int line) {
+      return std::find(some.begin(), some.end(), line) != some.end();
+    };
     std::string text = "key,other\n";
     for (int line = 2; line < lines + 2; ++line) {
-      const bool is_bad = std::find(bad.begin(), bad.end(), line) != bad.end();
-      absl::StrAppend(&text, is_bad ? absl::StrCat("bad", line) : "good", ",x\n");
+      absl::StrAppend(&text,
+                      has(bad, line)    ? absl::StrCat("bad", line)
+                      : has(dead, line) ? "dead"
+                                        : "good",
+                      ",x\n");
     }
     return text;
   }
@@ -84,11 +96,20 @@ class BatchRetryTest : public BatchServiceTest {
   // No lines: all.
   absl::StatusOr<v1::RetryRejectionsResponse> Retry(uint64_t batch,
                                                     const std::vector<int64_t>& lines = {}) {
-    rpc::CallContext context;
     v1::RetryRejectionsRequest request;
     request.set_batch(batch);
     request.set_all(lines.empty());
     request.mutable_lines()->Add(lines.begin(), lines.end());
+    return Ask(request);
+  }
+  absl::StatusOr<v1::RetryRejectionsResponse> RetryItem(uint64_t batch, uint64_t item) {
+    v1::RetryRejectionsRequest request;
+    request.set_batch(batch);
+    request.add_items(item);
+    return Ask(request);
+  }
+  absl::StatusOr<v1::RetryRejectionsResponse> Ask(const v1::RetryRejectionsRequest& request) {
+    rpc::CallContext context;
     v1::RetryRejectionsResponse response;
     MUSTER_RETURN_IF_ERROR(rpc::FromGrpc(stub_->RetryRejections(&context, request, &response)));
     return response;
@@ -132,6 +153,36 @@ class BatchRetryTest : public BatchServiceTest {
         });
     EXPECT_TRUE(read.ok()) << read;
     return texts;
+  }
+
+  // Messages of both partitions that were given up.
+  int64_t Poison() {
+    int64_t poison = 0;
+    for (const queue::QueueId& id : item::InputQueues(kAccount, "count", 2)) {
+      poison += queues_->Stats(id)->poison;
+    }
+    return poison;
+  }
+  // Returns why the poison stays where it does; empty: all is redriven.
+  std::string Redrive(uint64_t batch) {
+    item::LedgerBatchReopener reopener(ledger_.get(), report_client_.get());
+    std::string kept;
+    for (const queue::QueueId& id : item::InputQueues(kAccount, "count", 2)) {
+      item::RedriveRequest request;
+      request.queue = id;
+      const auto redriven = item::RedriveItems(request, *queues_, reopener);
+      absl::StrAppend(&kept, redriven.status().message());
+      if (redriven.ok() && redriven->kept.contains(batch)) kept += redriven->kept.at(batch);
+    }
+    scheduler_->Advance(batch);
+    return kept;
+  }
+  void Delete(uint64_t batch) {
+    rpc::CallContext context;
+    v1::DeleteBatchRequest request;
+    request.set_batch(batch);
+    v1::DeleteBatchResponse response;
+    ASSERT_TRUE(stub_->DeleteBatch(&context, request, &response).ok());
   }
 
   std::atomic<bool> mended_ = false;
@@ -266,11 +317,7 @@ TEST_F(BatchRetryTest, FreesTheLinesOfABatchThatIsDeleted) {
   const uint64_t batch = SubmitAndWatch("first", Lines(60, {7, 30}));
   mended_ = true;
   const uint64_t retry = Complete(RetryOf(batch, 2));
-  rpc::CallContext context;
-  v1::DeleteBatchRequest request;
-  request.set_batch(retry);
-  v1::DeleteBatchResponse response;
-  ASSERT_TRUE(stub_->DeleteBatch(&context, request, &response).ok());
+  Delete(retry);
   EXPECT_THAT(Status(batch).retried_in(), IsEmpty());
   EXPECT_THAT(Rejections(batch), ElementsAre("7: no key like bad7", "30: no key like bad30"));
   const uint64_t again = Complete(RetryOf(batch, 2));
@@ -326,6 +373,148 @@ TEST_F(BatchRetryTest, SaysThatTheContentIsDeleted) {
   const absl::Status deleted = Retry(batch).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(deleted)) << deleted;
   EXPECT_THAT(deleted.message(), HasSubstr("is deleted, as its retention says"));
+}
+
+TEST_F(BatchRetryTest, RetriesAllOfADeadItemAndWhatWasRejected) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {7}, {30, 35}));  // item 1 is dead
+  const std::string receipt = Receipt(batch);
+  EXPECT_EQ(Status(batch).dead_lettered(), 20);
+  mended_ = true;
+  const uint64_t retry = Complete(RetryOf(batch, 21));
+  EXPECT_EQ(Status(retry).aggregated(), 21);
+  EXPECT_EQ(Status(retry).retry_of(), batch);
+  EXPECT_THAT(Status(batch).retried_in(), ElementsAre(retry));
+  EXPECT_EQ(Status(batch).dead_lettered(), 20) << "what it has counted stays";
+  EXPECT_EQ(Receipt(batch), receipt);
+  EXPECT_THAT(Sums({batch, retry}),
+              UnorderedElementsAre(Pair("good", "57"), Pair("bad7", "1"), Pair("dead", "2")));
+  EXPECT_EQ(Poison(), 0) << "nothing is left to do about its message";
+  EXPECT_THAT(Retry(batch).status().message(), HasSubstr("nothing is left to retry"));
+  const auto again = RetryItem(batch, 1);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->retries(0).batch(), retry);
+  EXPECT_FALSE(again->retries(0).is_new());
+}
+
+// The new batch is of the job and the handler version of now.
+TEST_F(BatchRetryTest, RetriesADeadItemWithTheVersionOfNow) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {}, {30}));
+  mended_ = true;
+  current_version_ = "2";
+  const auto retried = RetryItem(batch, 1);
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_EQ(Status(batch).handler_version(), "1");
+  EXPECT_EQ(Status(retried->retries(0).batch()).handler_version(), "2");
+}
+
+TEST_F(BatchRetryTest, LeavesDeadItemsOutWhereRejectionsAloneAreAskedFor) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {7}, {30}));
+  v1::RetryRejectionsRequest request;
+  request.set_batch(batch);
+  request.set_all(true);
+  request.set_rejections_only(true);
+  const auto retried = Ask(request);
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_EQ(retried->retries(0).transactions(), 1);
+  EXPECT_EQ(Poison(), 1);
+}
+
+TEST_F(BatchRetryTest, RetriesADeadItemAgainFromTheBatchThatGaveItUpLast) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {}, {30, 31}));
+  const uint64_t retry = Complete(RetryOf(batch, 20));
+  EXPECT_EQ(Status(retry).dead_lettered(), 20) << "given up once more";
+  const uint64_t again = Complete(RetryOf(retry, 20));
+  EXPECT_EQ(Status(again).dead_lettered(), 20);
+  mended_ = true;
+  const uint64_t last = Complete(RetryOf(again, 20));
+  EXPECT_THAT(Sums({batch, retry, again, last}),
+              UnorderedElementsAre(Pair("good", "58"), Pair("dead", "2")));
+}
+
+TEST_F(BatchRetryTest, SaysWhichDeadItemHasALine) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {7}, {30}));
+  const absl::Status refused = Retry(batch, {7, 24}).status();
+  EXPECT_TRUE(absl::IsNotFound(refused)) << refused;
+  EXPECT_THAT(refused.message(),
+              HasSubstr("line 24 of batch 1 is in item 1, which was given up as a whole"));
+  const absl::Status counted = RetryItem(batch, 0).status();
+  EXPECT_TRUE(absl::IsNotFound(counted)) << counted;
+  EXPECT_THAT(counted.message(), HasSubstr("has given up no item 0"));
+}
+
+TEST_F(BatchRetryTest, GivesTwoClientsOneBatchOfADeadItem) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {}, {30}));
+  mended_ = true;
+  std::vector<std::future<absl::StatusOr<v1::RetryRejectionsResponse>>> calls;
+  for (int i = 0; i < 4; ++i) {
+    calls.push_back(std::async(std::launch::async, [&] { return RetryItem(batch, 1); }));
+  }
+  std::vector<uint64_t> batches;
+  for (auto& call : calls) {
+    const auto response = call.get();
+    ASSERT_TRUE(response.ok()) << response.status();
+    ASSERT_EQ(response->retries_size(), 1);
+    batches.push_back(response->retries(0).batch());
+  }
+  EXPECT_EQ(batches, std::vector<uint64_t>(4, batches[0]));
+  Complete(batches[0]);
+  EXPECT_THAT(Sums({batch, batches[0]}),
+              UnorderedElementsAre(Pair("good", "59"), Pair("dead", "1")));
+}
+
+TEST_F(BatchRetryTest, GoesOnWithADeadItemThatWasClaimed) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {}, {30}));
+  mended_ = true;
+  report_client_->AnswerClaimed(absl::AbortedError("the controller has died"));
+  EXPECT_TRUE(absl::IsAborted(RetryItem(batch, 1).status()));
+  EXPECT_THAT(Redrive(batch), HasSubstr("about to be retried: `muster batch retry 1 --item 1`"));
+  EXPECT_EQ(Poison(), 1);
+  StopInitiator();
+  StartInitiator();
+  report_client_->AnswerTold(absl::AbortedError("the controller has died"));
+  EXPECT_TRUE(absl::IsAborted(Retry(batch).status()));
+  StopInitiator();
+  StartInitiator();
+  const uint64_t retry = Complete(RetryOf(batch, 20));
+  EXPECT_EQ(ledger_->HighestNumber().value(), retry) << "one batch was made";
+  EXPECT_EQ(retry, batch + 1);
+  EXPECT_THAT(Sums({batch, retry}), UnorderedElementsAre(Pair("good", "59"), Pair("dead", "1")));
+}
+
+// Its message may still be there, as after a death.
+TEST_F(BatchRetryTest, RedrivesNoItemThatIsRetried) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {}, {10, 30}));
+  mended_ = true;
+  const auto claimed = report_client_->ClaimRejections(batch, {.items = {1}}, 1);
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  const int64_t retry = claimed->claims[0].retry;
+  ASSERT_TRUE(report_client_->RecordRetry(batch, retry, {}, 9).ok());
+  EXPECT_THAT(Redrive(batch), HasSubstr("item 1/1 is retried in batch 9"));
+  EXPECT_EQ(Poison(), 1);
+  Complete(batch);
+  EXPECT_EQ(Status(batch).dead_lettered(), 20) << "the other item counts again";
+  EXPECT_THAT(Sums({batch}), UnorderedElementsAre(Pair("good", "39"), Pair("dead", "1")));
+}
+
+TEST_F(BatchRetryTest, RetriesNoItemThatARedriveHasOpened) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {}, {30}));
+  ASSERT_TRUE(report_->ReopenDeadLettered(batch, {1}).ok());
+  const absl::Status open = RetryItem(batch, 1).status();
+  EXPECT_TRUE(absl::IsNotFound(open)) << open;
+  mended_ = true;
+  EXPECT_EQ(Redrive(batch), "");
+  Complete(batch);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Retry(batch).status()));
+  EXPECT_THAT(Sums({batch}), UnorderedElementsAre(Pair("good", "59"), Pair("dead", "1")));
+}
+
+TEST_F(BatchRetryTest, FreesTheItemsOfABatchThatIsDeleted) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {}, {30}));
+  mended_ = true;
+  Delete(Complete(RetryOf(batch, 20)));
+  EXPECT_THAT(Status(batch).retried_in(), IsEmpty());
+  const uint64_t again = Complete(RetryOf(batch, 20));
+  EXPECT_THAT(Sums({batch, again}), UnorderedElementsAre(Pair("good", "59"), Pair("dead", "1")));
 }
 
 }  // namespace

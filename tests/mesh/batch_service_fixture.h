@@ -178,10 +178,18 @@ class CountedDesk final : public report::ReportClient {
     MUSTER_RETURN_IF_ERROR(cancel_answer_);
     return behind_.CancelBatch(batch, cancellation);
   }
+  absl::StatusOr<std::map<uint64_t, uint64_t>> RetriedItems(
+      uint64_t batch, absl::Span<const uint64_t> items) override {
+    return behind_.RetriedItems(batch, items);
+  }
+  absl::StatusOr<std::vector<uint64_t>> DeadLetteredItems(uint64_t batch, uint64_t from,
+                                                          size_t max) override {
+    return behind_.DeadLetteredItems(batch, from, max);
+  }
   absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
-                                                      const std::vector<int64_t>& lines,
+                                                      const report::RetrySelection& which,
                                                       int64_t max) override {
-    return behind_.ClaimRejections(batch, lines, max);
+    return behind_.ClaimRejections(batch, which, max);
   }
   absl::StatusOr<std::vector<report::RejectionPosition>> ClaimedRejections(
       uint64_t batch, int64_t retry, const report::RejectionPosition& after, size_t max) override {
@@ -273,7 +281,9 @@ class BatchServiceTest : public ::testing::Test {
             .clock = base::RealClock(),
             .open_content =
                 [this](const ledger::Batch& batch) { return uploads_->OpenRecorded(batch); },
-            .jobs = &jobs_});
+            .jobs = &jobs_,
+            .queues = queues_.get(),
+            .account = kAccount});
     rpc::ServerOptions options;
     options.addresses = {"localhost:0"};
     server_ =

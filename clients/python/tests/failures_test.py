@@ -116,9 +116,17 @@ class RetryTest(FailuresTest):
             self.client.retry_rejections(7)
         self.assertEqual(caught.exception.retried, (muster.RetriedBatch(9, 50_000, True),))
 
+    def test_items_that_were_given_up_are_retried_by_their_index(self):
+        self.mesh.retries = [({9: 1}, False), ({10: 20}, False)]
+        self.client.retry_rejections(7, [30], items=[0, 12])
+        self.assertEqual([(list(asked.lines), list(asked.items), asked.all)
+                          for asked in self.mesh.retried], [([30], [], False), ([], [0, 12], False)])
+
     def test_no_line_is_not_taken_for_all(self):
         with self.assertRaises(ValueError):
             self.client.retry_rejections(7, [])
+        with self.assertRaises(ValueError):
+            self.client.retry_rejections(7, items=[])
         self.assertEqual(self.mesh.retried, [])
 
 

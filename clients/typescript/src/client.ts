@@ -327,13 +327,12 @@ export class Client extends ScheduleClient {
 
   /**
    * Submits what a complete batch rejected once more, as new batches of its job: the records that begin at
-   * `lines`, or all that were not retried yet. Each is retried once: a second call with the same lines gives the
-   * batch that has them already.
+   * `lines`, or all that was not retried yet, also items that were given up as wholes. Each is retried once: a
+   * second call with the same lines gives the batch that has them already.
    *
    * NOT_FOUND: no such batch, or it rejected nothing at a line. FAILED_PRECONDITION: the batch is not complete,
    * its content is deleted, or nothing is left to retry. UNAVAILABLE, RESOURCE_EXHAUSTED: call again, and it goes
-   * on. The error's `retried` are the batches that were there before it. Items that were given up as a whole are
-   * redriven by `muster queue redrive`.
+   * on. The error's `retried` are the batches that were there before it.
    */
   retryRejections(batch: AnyBatch, lines?: number[], options: RetryOptions = {}): Promise<RetriedBatch[]> {
     return retry(this.batches, numberOf(batch), lines, options);

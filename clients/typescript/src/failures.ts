@@ -80,17 +80,18 @@ export class FailureReader {
     }
   }
 
-  private async *transactionsOf({ item, cause }: DeadLetter__Output): AsyncGenerator<FailedTransaction, void, void> {
+  private async *transactionsOf({ item, cause, retriedIn }: DeadLetter__Output): AsyncGenerator<FailedTransaction, void, void> {
     const wanted: ItemLines = { item, lines: [], afterLine: "0" };
     for (;;) {
       const response = await this.read([wanted]);
       if (response === undefined) {
-        yield { item: toNumber(item), line: 0, reason: cause, record: null, retriedIn: 0, retryOfLine: 0 };
+        yield { item: toNumber(item), line: 0, reason: cause, record: null, retriedIn: toNumber(retriedIn),
+          retryOfLine: 0 };
         return;
       }
       for (const record of response.records) {
         yield { item: toNumber(item), line: toNumber(record.line), reason: cause, record: bytesOf(record),
-          retriedIn: 0, retryOfLine: 0 };
+          retriedIn: toNumber(retriedIn), retryOfLine: 0 };
         wanted.afterLine = record.line;
       }
       if (!response.more) return;

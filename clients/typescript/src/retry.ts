@@ -10,7 +10,7 @@ const LINES_AT_A_TIME = 1000;
 // Of one call: an initiator reads all items that have one of up to 50,000 rejections.
 const TIMEOUT_MS = 600_000;
 
-/** A batch that retries transactions which another one rejected. */
+/** A batch that retries transactions which another one rejected, or gave up. */
 export interface RetriedBatch {
   batch: number;
   /** That it has of the other one. */

@@ -121,11 +121,15 @@ absl::Status RemoteBatchRecords::MarkCompleteAndTell(uint64_t batch, absl::Time 
   return Call(batch, &Stub::MarkComplete, request).status();
 }
 
-absl::Status RemoteBatchRecords::ReopenItems(uint64_t batch, absl::Span<const uint64_t> items) {
+absl::StatusOr<std::map<uint64_t, std::string>> RemoteBatchRecords::ReopenItems(
+    uint64_t batch, absl::Span<const uint64_t> items) {
   v1::ReopenItemsRequest request;
   request.set_batch(batch);
   request.mutable_items()->Add(items.begin(), items.end());
-  return Call(batch, &Stub::ReopenItems, request).status();
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(batch, &Stub::ReopenItems, request));
+  std::map<uint64_t, std::string> refused;
+  for (const v1::RefusedItem& item : response.refused()) refused[item.item()] = item.why();
+  return refused;
 }
 
 absl::StatusOr<v1::LocateContentResponse> RemoteBatchRecords::LocateContent(

@@ -41,9 +41,10 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
   absl::Status MarkCompleteAndTell(uint64_t batch, absl::Time when,
                                    const ledger::BatchOutcome& outcome) override;
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override;
-  // Has the batch's initiator give dead-lettered items, at most 1,000, another chance.
-  // FailedPrecondition: the batch is cancelled.
-  absl::Status ReopenItems(uint64_t batch, absl::Span<const uint64_t> items);
+  // Has the batch's initiator give dead-lettered items, at most 1,000, another chance. Answers
+  // those that get none, and why. FailedPrecondition: the batch is cancelled.
+  absl::StatusOr<std::map<uint64_t, std::string>> ReopenItems(uint64_t batch,
+                                                              absl::Span<const uint64_t> items);
 
   // Where the batch's content lies, if that is on the host with the boot id `boot_id`.
   absl::StatusOr<v1::LocateContentResponse> LocateContent(uint64_t batch, const std::string& owner,

@@ -148,12 +148,12 @@ TEST_F(RemoteBatchRecordsTest, TellsTheOutcomeWithTheCompletion) {
 
 // The fake has no ReopenItems, as an initiator that is older.
 TEST_F(RemoteBatchRecordsTest, AsksOnBeyondAnInitiatorThatIsOlderThanTheCall) {
-  const absl::Status alone = records_.ReopenItems(1, {7});
+  const absl::Status alone = records_.ReopenItems(1, {7}).status();
   EXPECT_TRUE(absl::IsUnimplemented(alone)) << alone;
   EXPECT_THAT(std::string(alone.message()), ::testing::HasSubstr("an older muster"));
   NewerInitiator newer;
   known_.push_back(newer.address());
-  EXPECT_EQ(records_.ReopenItems(1, {7}), absl::OkStatus());
+  EXPECT_EQ(records_.ReopenItems(1, {7}).status(), absl::OkStatus());
 }
 
 }  // namespace

@@ -142,12 +142,26 @@ absl::Status RemoteReportClient::CancelBatch(uint64_t batch,
   return Call(&Stub::RecordCancellation, request).status();
 }
 
+absl::StatusOr<std::map<uint64_t, uint64_t>> RemoteReportClient::RetriedItems(
+    uint64_t batch, absl::Span<const uint64_t> items) {
+  v1::ListRetriedItemsRequest request;
+  request.set_batch(batch);
+  request.mutable_indexes()->Add(items.begin(), items.end());
+  MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ListRetriedItems, request));
+  std::map<uint64_t, uint64_t> retried;
+  for (const v1::RetriedItem& item : response.items()) retried[item.item()] = item.retried_in();
+  return retried;
+}
+
 absl::StatusOr<report::RetryClaims> RemoteReportClient::ClaimRejections(
-    uint64_t batch, const std::vector<int64_t>& lines, int64_t max) {
+    uint64_t batch, const report::RetrySelection& which, int64_t max) {
   v1::ClaimRejectionsRequest request;
   request.set_batch(batch);
-  request.mutable_lines()->Add(lines.begin(), lines.end());
-  request.set_max(static_cast<int32_t>(max));
+  request.mutable_lines()->Add(which.lines.begin(), which.lines.end());
+  request.mutable_items()->Add(which.items.begin(), which.items.end());
+  request.set_dead_letters(!which.rejections_only);
+  // An older controller would take a request that names items alone for one that asks for all.
+  request.set_max(which.items.empty() ? static_cast<int32_t>(max) : 0);
   MUSTER_ASSIGN_OR_RETURN(const auto response, Call(&Stub::ClaimRejections, request));
   report::RetryClaims claimed;
   claimed.more = response.more();

@@ -43,8 +43,10 @@ class RemoteReportClient final : public report::ReportClient {
   absl::StatusOr<report::Tally> GetTally(uint64_t batch) override;
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override;
   absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override;
+  absl::StatusOr<std::map<uint64_t, uint64_t>> RetriedItems(
+      uint64_t batch, absl::Span<const uint64_t> items) override;
   absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
-                                                      const std::vector<int64_t>& lines,
+                                                      const report::RetrySelection& which,
                                                       int64_t max) override;
   absl::StatusOr<std::vector<report::RejectionPosition>> ClaimedRejections(
       uint64_t batch, int64_t retry, const report::RejectionPosition& after, size_t max) override;

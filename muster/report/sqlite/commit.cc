@@ -8,6 +8,7 @@
 #include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/report/sqlite/output_rows.h"
+#include "muster/report/sqlite/retries.h"
 
 namespace muster::report::sqlite {
 namespace {
@@ -180,8 +181,15 @@ absl::StatusOr<ItemVerdict> CommitRun::CountRepeat(const CountedItem& item, Batc
       return ItemVerdict{Verdict::kConflict,
                          absl::StrCat("item ", ItemName(item), " was counted from worker '",
                                       stored.worker, "' with another content")};
-    case report::Repeat::kReplaces:
-      break;
+    case report::Repeat::kReplaces: {
+      MUSTER_ASSIGN_OR_RETURN(
+          const auto retried,
+          LoadRetriedItems(connection_, item.batch, absl::MakeConstSpan(&item.index, 1)));
+      if (retried.empty()) break;
+      // Else it would count here and in the batch that retries it.
+      ++batch->progress.duplicates;
+      return ItemVerdict{Verdict::kDuplicate, ""};
+    }
   }
   ItemFacts revived = item;
   revived.attempts += stored.attempts;

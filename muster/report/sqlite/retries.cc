@@ -15,20 +15,32 @@
 namespace muster::report::sqlite {
 namespace {
 
+using report::kWholeItem;
 using report::RejectionPosition;
 using report::RetryClaim;
 using report::RetryClaims;
+using report::RetrySelection;
+
+constexpr int kDead = static_cast<int>(report::ItemOutcome::kDeadLettered);
 
 // From the item ?2 on.
 constexpr char kUnclaimed[] =
     " FROM muster_rejection r WHERE r.batch = ?1 AND r.item >= ?2 AND NOT EXISTS (SELECT 1 FROM "
     "muster_retried_line l WHERE l.batch = r.batch AND l.item = r.item AND l.line = r.line)";
 
-absl::Status CheckComplete(Connection* connection, uint64_t batch) {
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, LoadProgress(connection, batch));
-  if (progress.receipt_revision > 0) return absl::OkStatus();
+absl::StatusOr<report::Progress> CheckComplete(Connection* connection, uint64_t batch) {
+  MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection, batch));
+  if (progress.receipt_revision > 0) return progress;
   return absl::FailedPreconditionError(
-      absl::StrCat("batch ", batch, " is not complete: what it rejects is retried once it is"));
+      absl::StrCat("batch ", batch, " is not complete: what fails of it is retried once it is"));
+}
+
+// In order, each once.
+template <typename T>
+std::vector<T> Sorted(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
 }
 
 // Also after a clock that was set back, higher than all there are.
@@ -38,10 +50,15 @@ absl::StatusOr<int64_t> NewRetryId(Connection* connection, absl::Time now) {
   return std::max(absl::ToUnixMicros(now), highest + 1);
 }
 
+// An item counts by its own row until its transactions have their places.
 absl::StatusOr<int64_t> CountClaimed(Connection* connection, int64_t retry) {
   MUSTER_ASSIGN_OR_RETURN(
       Statement query,
-      connection->Prepare("SELECT count(*) FROM muster_retried_line WHERE retry = ?"));
+      connection->Prepare(
+          "SELECT (SELECT count(*) FROM muster_retried_line WHERE retry = ?1 AND line > 0) + "
+          "(SELECT coalesce(sum(i.transactions), 0) FROM muster_retried_line l JOIN muster_item i "
+          "ON i.batch = l.batch AND i.item = l.item WHERE l.retry = ?1 AND l.retried_line = 0 AND "
+          "l.line = 0)"));
   MUSTER_RETURN_IF_ERROR(query.Bind(retry).Step().status());
   return query.Int(0);
 }
@@ -91,6 +108,44 @@ absl::StatusOr<std::vector<RejectionPosition>> FindLines(Connection* connection,
   return positions;
 }
 
+// Where these items stand, which were all given up.
+absl::StatusOr<std::vector<RejectionPosition>> FindItems(Connection* connection, uint64_t batch,
+                                                         const std::vector<uint64_t>& items) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare("SELECT 1 FROM muster_item WHERE batch = ? AND item "
+                                              "= ? AND outcome = ?"));
+  std::vector<RejectionPosition> positions;
+  for (const uint64_t item : items) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch, item, kDead).Step());
+    if (!found) {
+      return absl::NotFoundError(absl::StrCat("batch ", batch, " has given up no item ", item,
+                                              ": `muster batch dead-letters ", batch,
+                                              "` shows those that it has"));
+    }
+    positions.push_back({item, kWholeItem});
+  }
+  return positions;
+}
+
+// Unclaimed items that were given up, until they have `max` transactions, and one more.
+absl::StatusOr<std::vector<RejectionPosition>> FindDead(Connection* connection, uint64_t batch,
+                                                        int64_t max) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT item, transactions FROM muster_item i WHERE batch = ?1 AND "
+                          "outcome = ?2 AND NOT EXISTS (SELECT 1 FROM muster_retried_line l WHERE "
+                          "l.batch = i.batch AND l.item = i.item AND l.line = 0) ORDER BY item"));
+  query.Bind(batch, kDead);
+  std::vector<RejectionPosition> positions;
+  for (int64_t transactions = 0;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) return positions;
+    positions.push_back({static_cast<uint64_t>(query.Int(0)), kWholeItem});
+    if (transactions >= max) return positions;
+    transactions += query.Int(1);
+  }
+}
+
 // nullopt: it is not claimed.
 absl::StatusOr<std::optional<int64_t>> RetryOf(Statement* query, uint64_t batch,
                                                const RejectionPosition& position) {
@@ -98,6 +153,22 @@ absl::StatusOr<std::optional<int64_t>> RetryOf(Statement* query, uint64_t batch,
                           query->Bind(batch, position.item, position.line).Step());
   if (!found) return std::nullopt;
   return query->Int(0);
+}
+
+// Claims an item that is not claimed, and answers how many transactions it has; 0: it is not given
+// up any more.
+absl::StatusOr<int64_t> ClaimItem(Connection* connection, uint64_t batch, uint64_t item,
+                                  int64_t retry) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          connection->Prepare("SELECT transactions FROM muster_item WHERE batch = "
+                                              "? AND item = ? AND outcome = ?"));
+  MUSTER_ASSIGN_OR_RETURN(const bool is_dead, query.Bind(batch, item, kDead).Step());
+  if (!is_dead) return 0;
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection->Prepare("INSERT INTO muster_retried_line VALUES (?, ?, ?, ?, 0)"));
+  MUSTER_RETURN_IF_ERROR(insert.Run(batch, item, kWholeItem, retry));
+  return query.Int(0);
 }
 
 absl::StatusOr<RetryClaims> ClaimPositions(Connection* connection, uint64_t batch,
@@ -115,7 +186,16 @@ absl::StatusOr<RetryClaims> ClaimPositions(Connection* connection, uint64_t batc
     MUSTER_ASSIGN_OR_RETURN(const std::optional<int64_t> known, RetryOf(&query, batch, position));
     retries.insert(known.value_or(new_retry));
     if (known.has_value()) continue;
-    MUSTER_RETURN_IF_ERROR(insert.Run(batch, position.item, position.line, new_retry));
+    if (position.line != kWholeItem) {
+      MUSTER_RETURN_IF_ERROR(insert.Run(batch, position.item, position.line, new_retry));
+      continue;
+    }
+    MUSTER_ASSIGN_OR_RETURN(const int64_t transactions,
+                            ClaimItem(connection, batch, position.item, new_retry));
+    if (transactions == 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("item ", batch, "/", position.item, " was redriven: its batch counts it"));
+    }
   }
   if (retries.contains(new_retry)) {
     MUSTER_RETURN_IF_ERROR(InsertRetry(connection, batch, new_retry, now));
@@ -154,8 +234,8 @@ absl::StatusOr<int64_t> ClaimedThrough(Connection* connection, uint64_t batch) {
 absl::Status NoteThrough(Connection* connection, int64_t retry) {
   MUSTER_ASSIGN_OR_RETURN(
       Statement update,
-      connection->Prepare("UPDATE muster_retry SET through = (SELECT max(item) FROM "
-                          "muster_retried_line WHERE retry = ?1) WHERE retry = ?1"));
+      connection->Prepare("UPDATE muster_retry SET through = (SELECT coalesce(max(item), 0) FROM "
+                          "muster_retried_line WHERE retry = ?1 AND line > 0) WHERE retry = ?1"));
   return update.Run(retry);
 }
 
@@ -169,51 +249,70 @@ absl::StatusOr<bool> AnyUnclaimed(Connection* connection, uint64_t batch) {
   return query.Bind(batch, from).Step();
 }
 
-absl::StatusOr<RetryClaims> ClaimAll(Connection* connection, uint64_t batch, int64_t max,
+// Up to `max` of all unclaimed rejections. Answers how many.
+absl::StatusOr<int64_t> ClaimAllRejections(Connection* connection, uint64_t batch, int64_t retry,
+                                           int64_t max) {
+  MUSTER_ASSIGN_OR_RETURN(const int64_t from, ClaimedThrough(connection, batch));
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection->Prepare(absl::StrCat("INSERT INTO muster_retried_line SELECT r.batch, r.item, "
+                                       "r.line, ?3, 0",
+                                       kUnclaimed, " ORDER BY r.item, r.ordinal LIMIT ?4")));
+  MUSTER_RETURN_IF_ERROR(insert.Run(batch, from, retry, max));
+  return connection->Changes();
+}
+
+absl::StatusOr<RetryClaims> ClaimAll(Connection* connection, uint64_t batch,
+                                     absl::Span<const RejectionPosition> dead, int64_t max,
                                      absl::Time now) {
   RetryClaims claimed;
   MUSTER_ASSIGN_OR_RETURN(claimed.claims, LoadUntold(connection, batch));
   if (claimed.claims.empty()) {
     MUSTER_ASSIGN_OR_RETURN(const int64_t retry, NewRetryId(connection, now));
-    MUSTER_ASSIGN_OR_RETURN(const int64_t from, ClaimedThrough(connection, batch));
-    MUSTER_ASSIGN_OR_RETURN(
-        Statement insert,
-        connection->Prepare(absl::StrCat("INSERT INTO muster_retried_line SELECT r.batch, r.item, "
-                                         "r.line, ?3, 0",
-                                         kUnclaimed, " ORDER BY r.item, r.ordinal LIMIT ?4")));
-    MUSTER_RETURN_IF_ERROR(insert.Run(batch, from, retry, max));
-    const int64_t transactions = connection->Changes();
+    MUSTER_ASSIGN_OR_RETURN(int64_t transactions,
+                            ClaimAllRejections(connection, batch, retry, max));
+    // The last item may go beyond `max`.
+    for (; !dead.empty() && transactions < max; dead.remove_prefix(1)) {
+      MUSTER_ASSIGN_OR_RETURN(const int64_t of_item,
+                              ClaimItem(connection, batch, dead.front().item, retry));
+      transactions += of_item;
+    }
     if (transactions == 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "nothing is left to retry of batch ", batch,
-          ": it has rejected no transaction, or each of them is in a batch that retries it"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("nothing is left to retry of batch ", batch,
+                       ": it has rejected no transaction and given up no item, or each of them is "
+                       "in a batch that retries it"));
     }
     MUSTER_RETURN_IF_ERROR(InsertRetry(connection, batch, retry, now));
     MUSTER_RETURN_IF_ERROR(NoteThrough(connection, retry));
     claimed.claims.push_back({retry, transactions, 0});
   }
   MUSTER_ASSIGN_OR_RETURN(claimed.more, AnyUnclaimed(connection, batch));
-  if (claimed.claims.size() == report::kMaxShownRetries) claimed.more = true;
+  if (claimed.claims.size() == report::kMaxShownRetries || !dead.empty()) claimed.more = true;
   return claimed;
 }
 
 // Sets where the transactions stand in the batch that retries them.
 absl::Status Place(Connection* connection, uint64_t batch, int64_t retry,
                    absl::Span<const report::RetriedTransaction> transactions) {
+  // A transaction of an item that is claimed as a whole gets its row now.
   MUSTER_ASSIGN_OR_RETURN(
-      Statement update,
-      connection->Prepare("UPDATE muster_retried_line SET retried_line = ?5 WHERE batch = ?1 AND "
-                          "item = ?2 AND line = ?3 AND retry = ?4"));
-  MUSTER_ASSIGN_OR_RETURN(Statement free,
-                          connection->Prepare("DELETE FROM muster_retried_line WHERE batch = ? AND "
-                                              "item = ? AND line = ? AND retry = ?"));
+      Statement place,
+      connection->Prepare("INSERT INTO muster_retried_line SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS "
+                          "(SELECT 1 FROM muster_retried_line WHERE batch = ?1 AND item = ?2 AND "
+                          "line IN (0, ?3) AND retry = ?4) ON CONFLICT DO UPDATE SET retried_line "
+                          "= excluded.retried_line WHERE muster_retried_line.retry = ?4"));
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement free,
+      connection->Prepare("DELETE FROM muster_retried_line WHERE batch = ?1 AND item = ?2 AND "
+                          "(line = ?3 OR ?3 = 0) AND retry = ?4"));
   MUSTER_ASSIGN_OR_RETURN(Statement forget,
                           connection->Prepare(absl::StrCat(kForgetThrough, "batch = ?")));
   for (const report::RetriedTransaction& one : transactions) {
     if (one.retried_line == 0) MUSTER_RETURN_IF_ERROR(forget.Run(batch));
     MUSTER_RETURN_IF_ERROR(one.retried_line == 0
                                ? free.Run(batch, one.item, one.line, retry)
-                               : update.Run(batch, one.item, one.line, retry, one.retried_line));
+                               : place.Run(batch, one.item, one.line, retry, one.retried_line));
   }
   return absl::OkStatus();
 }
@@ -226,21 +325,23 @@ std::string DeleteSql(absl::string_view table, absl::string_view key, absl::stri
 
 }  // namespace
 
-absl::StatusOr<std::vector<RejectionPosition>> FindRejections(Connection* connection,
-                                                              uint64_t batch,
-                                                              std::vector<int64_t> lines) {
-  MUSTER_RETURN_IF_ERROR(CheckComplete(connection, batch));
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  return FindLines(connection, batch, lines);
+absl::StatusOr<std::vector<RejectionPosition>> FindSelected(Connection* connection, uint64_t batch,
+                                                            const RetrySelection& which,
+                                                            int64_t max) {
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, CheckComplete(connection, batch));
+  if (!which.lines.empty()) return FindLines(connection, batch, Sorted(which.lines));
+  if (!which.items.empty()) return FindItems(connection, batch, Sorted(which.items));
+  if (which.rejections_only || progress.items_dead == 0) return std::vector<RejectionPosition>();
+  return FindDead(connection, batch, max);
 }
 
 absl::StatusOr<RetryClaims> ClaimRejections(Connection* connection, uint64_t batch,
-                                            absl::Span<const RejectionPosition> positions,
-                                            int64_t max, absl::Time now) {
-  MUSTER_RETURN_IF_ERROR(CheckComplete(connection, batch));
-  if (!positions.empty()) return ClaimPositions(connection, batch, positions, now);
-  return ClaimAll(connection, batch, max, now);
+                                            const RetrySelection& which,
+                                            absl::Span<const RejectionPosition> found, int64_t max,
+                                            absl::Time now) {
+  MUSTER_RETURN_IF_ERROR(CheckComplete(connection, batch).status());
+  if (!which.is_all()) return ClaimPositions(connection, batch, found, now);
+  return ClaimAll(connection, batch, found, max, now);
 }
 
 absl::StatusOr<int64_t> RecordRetry(Connection* connection, uint64_t batch, int64_t retry,
@@ -284,15 +385,34 @@ absl::StatusOr<std::vector<RejectionPosition>> LoadClaimed(Connection* connectio
   if (!is_there) return positions;
   MUSTER_ASSIGN_OR_RETURN(
       Statement query,
-      connection->Prepare("SELECT item, line FROM muster_retried_line WHERE batch = ?1 AND retry = "
-                          "?2 AND item >= ?3 AND (item > ?3 OR line > ?4) ORDER BY item, line "
-                          "LIMIT ?5"));
+      // Not what an earlier call has recorded of an item that is claimed as a whole.
+      connection->Prepare("SELECT item, line FROM muster_retried_line l WHERE batch = ?1 AND retry "
+                          "= ?2 AND item >= ?3 AND (item > ?3 OR line > ?4) AND (line = 0 OR NOT "
+                          "EXISTS (SELECT 1 FROM muster_retried_line w WHERE w.batch = ?1 AND "
+                          "w.item = l.item AND w.line = 0)) ORDER BY item, line LIMIT ?5"));
   query.Bind(batch, retry, after.item, after.line, static_cast<int64_t>(max));
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
     if (!found) return positions;
     positions.push_back({static_cast<uint64_t>(query.Int(0)), query.Int(1)});
   }
+}
+
+absl::StatusOr<std::map<uint64_t, uint64_t>> LoadRetriedItems(Connection* connection,
+                                                              uint64_t batch,
+                                                              absl::Span<const uint64_t> items) {
+  std::map<uint64_t, uint64_t> retried;
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", "muster_retried_line"));
+  if (!is_there) return retried;
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare("SELECT t.retried_in FROM muster_retried_line l JOIN muster_retry t ON "
+                          "t.retry = l.retry WHERE l.batch = ? AND l.item = ? AND l.line = 0"));
+  for (const uint64_t item : items) {
+    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch, item).Step());
+    if (found) retried[item] = static_cast<uint64_t>(query.Int(0));
+  }
+  return retried;
 }
 
 absl::Status LoadRetries(Connection* connection, report::Progress* progress) {

@@ -1,8 +1,14 @@
 // The rows of retries (muster/report/retry.h). A reader takes missing tables, as an older muster
 // leaves them, for empty.
+//
+//   muster_retry         retry ─► batch, retried_in
+//   muster_retried_line  batch, item, line ─► retry, retried_line
+//                        batch, item, kWholeItem ─► the same of an item that was given up; the
+//                        lines of its transactions follow once they have their place
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,17 +21,18 @@
 
 namespace muster::report::sqlite {
 
-// Where the rejections of a complete batch that begin at `lines` stand. Reads all of its
-// rejections, which takes too long for a transaction that writes: what a complete batch has
-// rejected only a redrive changes. Statuses are those of ReportStore::ClaimRejections.
-absl::StatusOr<std::vector<report::RejectionPosition>> FindRejections(Connection* connection,
-                                                                      uint64_t batch,
-                                                                      std::vector<int64_t> lines);
+// Where what is selected of a complete batch stands: all that is named, or of all the items that
+// were given up, as far as they are not claimed, until they have `max` transactions, and one more.
+// Reads all of the batch's rejections, or items, which takes too long for a transaction that
+// writes: only a redrive changes those of a complete batch. Statuses are those of
+// ReportStore::ClaimRejections.
+absl::StatusOr<std::vector<report::RejectionPosition>> FindSelected(
+    Connection* connection, uint64_t batch, const report::RetrySelection& which, int64_t max);
 
-// As ReportStore's, in the caller's transaction. No positions: all rejections.
+// As ReportStore's, in the caller's transaction; `found` is what FindSelected found.
 absl::StatusOr<report::RetryClaims> ClaimRejections(
-    Connection* connection, uint64_t batch, absl::Span<const report::RejectionPosition> positions,
-    int64_t max, absl::Time now);
+    Connection* connection, uint64_t batch, const report::RetrySelection& which,
+    absl::Span<const report::RejectionPosition> found, int64_t max, absl::Time now);
 absl::StatusOr<int64_t> RecordRetry(Connection* connection, uint64_t batch, int64_t retry,
                                     absl::Span<const report::RetriedTransaction> transactions,
                                     uint64_t retried_in);
@@ -34,6 +41,9 @@ absl::StatusOr<int64_t> RecordRetry(Connection* connection, uint64_t batch, int6
 absl::StatusOr<std::vector<report::RejectionPosition>> LoadClaimed(
     Connection* connection, uint64_t batch, int64_t retry, const report::RejectionPosition& after,
     size_t max);
+absl::StatusOr<std::map<uint64_t, uint64_t>> LoadRetriedItems(Connection* connection,
+                                                              uint64_t batch,
+                                                              absl::Span<const uint64_t> items);
 
 // Sets Progress::retry_of and retried_in.
 absl::Status LoadRetries(Connection* connection, report::Progress* progress);

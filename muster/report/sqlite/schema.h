@@ -13,8 +13,8 @@
 //   muster_owner      the initiator that registered a batch
 //   muster_output_column  the columns of a job's output records, by revision
 //   muster_output     output records, some of an item in each row (output_rows.h)
-//   muster_retry      claims of rejections for a retry, and the batch that retries them
-//   muster_retried_line  the rejections of a claim, and where they stand in that batch
+//   muster_retry      claims of what failed of a batch for a retry, and the batch that retries it
+//   muster_retried_line  what a claim has, and where it stands in that batch (retries.h)
 //   muster_identity   the report's id, and the epoch and instance that may write to it
 //   muster_partition  the epoch that may commit for a partition of the output queue
 //

@@ -1,6 +1,7 @@
 #include "muster/report/sqlite/sqlite_report_reader.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -245,7 +246,19 @@ class SqliteReportReader final : public report::ReportReader {
       if (!found) break;
       MUSTER_ASSIGN_OR_RETURN(dead.emplace_back(), ItemRowOf(query));
     }
+    std::vector<uint64_t> items;
+    for (const report::ItemRow& item : dead) items.push_back(item.index);
+    MUSTER_ASSIGN_OR_RETURN(const auto retried, LoadRetriedItems(connection_, batch, items));
+    for (report::ItemRow& item : dead) {
+      const auto found = retried.find(item.index);
+      if (found != retried.end()) item.retried_in = found->second;
+    }
     return dead;
+  }
+
+  absl::StatusOr<std::map<uint64_t, uint64_t>> RetriedItems(
+      uint64_t batch, absl::Span<const uint64_t> items) override {
+    return LoadRetriedItems(connection_, batch, items);
   }
 
   absl::StatusOr<report::StoredReceipt> GetReceipt(uint64_t batch) override {

@@ -123,6 +123,11 @@ class Writer {
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_ASSIGN_OR_RETURN(report::Progress progress, LoadProgress(connection_.get(), batch));
+    MUSTER_ASSIGN_OR_RETURN(const auto retried, LoadRetriedItems(connection_.get(), batch, items));
+    if (!retried.empty()) {
+      const auto& [item, retried_in] = *retried.begin();
+      return absl::FailedPreconditionError(report::RetriedItemInWords(batch, item, retried_in));
+    }
     bool any = false;
     for (const uint64_t index : items) {
       const absl::StatusOr<report::ItemRow> row = items_.Get(batch, index);
@@ -146,11 +151,12 @@ class Writer {
   }
 
   absl::StatusOr<report::RetryClaims> ClaimRejections(
-      uint64_t batch, absl::Span<const report::RejectionPosition> positions, int64_t max,
-      absl::Time now) {
+      uint64_t batch, const report::RetrySelection& which,
+      absl::Span<const report::RejectionPosition> found, int64_t max, absl::Time now) {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
-    MUSTER_ASSIGN_OR_RETURN(report::RetryClaims claimed,
-                            sqlite::ClaimRejections(connection_.get(), batch, positions, max, now));
+    MUSTER_ASSIGN_OR_RETURN(
+        report::RetryClaims claimed,
+        sqlite::ClaimRejections(connection_.get(), batch, which, found, max, now));
     MUSTER_RETURN_IF_ERROR(transaction.Commit());
     return claimed;
   }
@@ -286,7 +292,10 @@ class SqliteReportStore final : public report::ReportStore {
   absl::Status ReopenDeadLettered(uint64_t batch, absl::Span<const uint64_t> items) override {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
-    return base::Annotate(writer_->ReopenDeadLettered(batch, items), path_);
+    const absl::Status reopened = writer_->ReopenDeadLettered(batch, items);
+    // An item that is retried is the caller's matter, not that of the file.
+    if (absl::IsFailedPrecondition(reopened)) return reopened;
+    return base::Annotate(reopened, path_);
   }
 
   absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override {
@@ -296,20 +305,18 @@ class SqliteReportStore final : public report::ReportStore {
   }
 
   absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
-                                                      const std::vector<int64_t>& lines,
+                                                      const report::RetrySelection& which,
                                                       int64_t max) override {
-    std::vector<report::RejectionPosition> positions;
-    if (!lines.empty()) {
-      auto connection = Connection::Open(path_, OpenMode::kReadOnly);
-      if (absl::IsNotFound(connection.status())) return NotInPlace(connection.status().message());
-      MUSTER_RETURN_IF_ERROR(connection.status());
-      MUSTER_ASSIGN_OR_RETURN(positions, FindRejections(connection->get(), batch, lines));
-    }
+    auto connection = Connection::Open(path_, OpenMode::kReadOnly);
+    if (absl::IsNotFound(connection.status())) return NotInPlace(connection.status().message());
+    MUSTER_RETURN_IF_ERROR(connection.status());
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<report::RejectionPosition> found,
+                            FindSelected(connection->get(), batch, which, max));
     const absl::Time now = clock_->Now();
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
     absl::StatusOr<report::RetryClaims> claimed =
-        writer_->ClaimRejections(batch, positions, max, now);
+        writer_->ClaimRejections(batch, which, found, max, now);
     // What the batch has rejected is the caller's matter, not that of the file.
     if (claimed.ok() || absl::IsNotFound(claimed.status()) ||
         absl::IsFailedPrecondition(claimed.status())) {

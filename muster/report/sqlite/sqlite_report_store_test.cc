@@ -402,7 +402,7 @@ TEST_F(SqliteReportTest, ReadsAndGoesOnWithAReportFromBeforeRetries) {
     EXPECT_THAT(*reader->ClaimedRejections(8, 1, {}, 10), IsEmpty());
   }
   const std::unique_ptr<ReportStore> store = Open();
-  EXPECT_EQ(store->ClaimRejections(8, {41}, 10).value().claims.at(0).transactions, 1);
+  EXPECT_EQ(store->ClaimRejections(8, {{41}}, 10).value().claims.at(0).transactions, 1);
 }
 
 TEST_F(SqliteReportTest, ARebuiltReportHasTheRetriesOfTheBatchesThatItKeeps) {

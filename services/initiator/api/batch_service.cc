@@ -77,7 +77,7 @@ BatchService::BatchService(const Dependencies& dependencies)
       uploads_("uploads", kUploadLimits, dependencies.clock),
       retries_({dependencies.submissions, dependencies.scheduler, dependencies.uploads,
                 dependencies.ledger, dependencies.report_client, dependencies.jobs,
-                dependencies.open_content}),
+                dependencies.open_content, dependencies.queues, dependencies.account}),
       watches_(
           {[this](uint64_t batch) { return StatusOf(batch, kWatchPatience); },
            [this](uint64_t* seen, absl::Duration deadline) {

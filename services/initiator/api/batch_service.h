@@ -16,6 +16,7 @@
 #include "muster/client/scaling_client.h"
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/queue/queue_store.h"
 #include "muster/report/report_client.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/server.h"
@@ -86,7 +87,10 @@ class BatchService final
     WaitReasons* wait_reasons = nullptr;  // null: it says of no batch why nothing is done for it
     // Opens the content of a batch, to read records of it again.
     batch::RecordReader::OpenContent open_content = nullptr;
-    job::JobRegistry* jobs = nullptr;  // of those whose rejections are retried
+    job::JobRegistry* jobs = nullptr;  // of those whose failures are retried
+    // With the poison of these, which goes once it is retried; null: it stays.
+    queue::QueueStore* queues = nullptr;
+    std::string account = {};  // of the queues
   };
 
   explicit BatchService(const Dependencies& dependencies);

@@ -121,13 +121,20 @@ grpc::Status LedgerService::MarkComplete(grpc::ServerContext* context,
 
 grpc::Status LedgerService::ReopenItems(grpc::ServerContext* context,
                                         const v1::ReopenItemsRequest* request,
-                                        v1::ReopenItemsResponse*) {
+                                        v1::ReopenItemsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     if (request->items_size() > queue::kMaxListPoison) {
       return rpc::BadField("items", absl::StrCat("at most ", queue::kMaxListPoison));
     }
     MUSTER_RETURN_IF_ERROR(GetOwn(ledger_, request->batch()).status());
-    return reopener_->Grant(request->batch(), request->items());
+    MUSTER_ASSIGN_OR_RETURN(const item::RefusedItems refused,
+                            reopener_->Grant(request->batch(), request->items()));
+    for (const auto& [index, why] : refused) {
+      v1::RefusedItem* const added = response->add_refused();
+      added->set_item(index);
+      added->set_why(why);
+    }
+    return absl::OkStatus();
   });
 }
 

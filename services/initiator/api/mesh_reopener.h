@@ -18,9 +18,11 @@ class MeshReopener final : public item::BatchReopener {
   MeshReopener(item::BatchReopener* here, ledger::remote::RemoteBatchRecords* elsewhere)
       : here_(here), elsewhere_(elsewhere) {}
 
-  absl::Status Grant(uint64_t batch, absl::Span<const uint64_t> items) override {
-    const absl::Status granted = here_->Grant(batch, items);
-    return absl::IsNotFound(granted) ? elsewhere_->ReopenItems(batch, items) : granted;
+  absl::StatusOr<item::RefusedItems> Grant(uint64_t batch,
+                                           absl::Span<const uint64_t> items) override {
+    absl::StatusOr<item::RefusedItems> refused = here_->Grant(batch, items);
+    if (!absl::IsNotFound(refused.status())) return refused;
+    return elsewhere_->ReopenItems(batch, items);
   }
 
  private:

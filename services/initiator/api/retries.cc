@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -14,6 +15,8 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/item/labels.h"
+#include "muster/item/queue_names.h"
+#include "muster/item/redrive.h"
 #include "muster/job/job_file.h"
 #include "muster/rpc/status.h"
 
@@ -25,15 +28,28 @@ constexpr size_t kPage = 1000;
 // Content that is gathered before it is written.
 constexpr size_t kPieceBytes = size_t{256} << 10;
 
-absl::Status Check(const v1::RetryRejectionsRequest& request) {
-  if (request.lines().empty() != request.all()) {
-    return rpc::BadField("lines", "must be there, or else all must be set");
+// Dead letters that are searched for a line which was not rejected.
+constexpr size_t kMaxSearchedItems = 1000;
+
+absl::StatusOr<report::RetrySelection> ParseSelection(const v1::RetryRejectionsRequest& request) {
+  const int ways = (request.lines().empty() ? 0 : 1) + (request.items().empty() ? 0 : 1) +
+                   (request.all() ? 1 : 0);
+  if (ways != 1) {
+    return rpc::BadField("lines", "must be there, or else items, or else all must be set");
   }
-  if (static_cast<size_t>(request.lines_size()) > report::kMaxNamedLines) {
-    return rpc::BadField("lines",
-                         absl::StrCat("must be at most ", report::kMaxNamedLines, " lines"));
+  for (const auto& [field, size] :
+       {std::pair("lines", request.lines_size()), std::pair("items", request.items_size())}) {
+    if (static_cast<size_t>(size) <= report::kMaxNamedLines) continue;
+    return rpc::BadField(field, absl::StrCat("must be at most ", report::kMaxNamedLines));
   }
-  return absl::OkStatus();
+  if (request.rejections_only() && !request.all()) {
+    return rpc::BadField("rejections_only", "must be unset when lines or items are named");
+  }
+  report::RetrySelection which;
+  which.lines.assign(request.lines().begin(), request.lines().end());
+  which.items.assign(request.items().begin(), request.items().end());
+  which.rejections_only = request.rejections_only();
+  return which;
 }
 
 // Its records could mean something else by now.
@@ -47,7 +63,7 @@ absl::Status CheckSameInput(const ledger::Batch& batch, const job::JobDefinition
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "job '", batch.job, "' reads its input in another way than when batch ", batch.number,
-      " was submitted: write its rejections into a file, and submit them"));
+      " was submitted: write what failed of it into a file, and submit that"));
 }
 
 v1::SubmitHeader HeaderOf(const ledger::Batch& batch, const std::string& request_id) {
@@ -159,6 +175,8 @@ class Writer {
 // What a batch was submitted with, and its records.
 class Retries::Content {
  public:
+  using Visit = std::function<absl::Status(const batch::SubmittedRecord&)>;
+
   static absl::StatusOr<std::unique_ptr<Content>> Open(
       uint64_t number, ledger::BatchLedger* ledger,
       const batch::RecordReader::OpenContent& open_content) {
@@ -166,7 +184,7 @@ class Retries::Content {
     if (!batch.undecided && batch.state != ledger::BatchState::kComplete) {
       return absl::FailedPreconditionError(
           absl::StrCat("batch ", number, " is ", BatchStateName(batch.state),
-                       ": what it rejects is retried once it is complete"));
+                       ": what fails of it is retried once it is complete"));
     }
     MUSTER_ASSIGN_OR_RETURN(auto reader, batch::RecordReader::Open(number, ledger, open_content));
     return std::unique_ptr<Content>(new Content(std::move(batch), std::move(reader)));
@@ -174,6 +192,11 @@ class Retries::Content {
 
   const ledger::Batch& batch() const { return batch_; }
   absl::StatusOr<std::string> Header() const { return reader_->Header(); }
+
+  // As RecordReader::ForEach. DataLoss only before the first record.
+  absl::Status ForEachOf(uint64_t item, const Visit& visit) {
+    return reader_->ForEach(item, visit);
+  }
 
   // Calls `visit` with the record at each position, in their order; nullopt: it is longer than a
   // record may be, or its item is damaged.
@@ -227,12 +250,12 @@ class Retries::Content {
 
 absl::StatusOr<v1::RetryRejectionsResponse> Retries::Retry(
     const v1::RetryRejectionsRequest& request, const std::function<bool()>& is_cancelled) {
-  MUSTER_RETURN_IF_ERROR(Check(request));
+  MUSTER_ASSIGN_OR_RETURN(const report::RetrySelection which, ParseSelection(request));
   {
     base::MutexLock lock(&mu_);
     if (calls_ >= kMaxRetryCalls) {
       return absl::UnavailableError(
-          absl::StrCat(kMaxRetryCalls, " calls retry rejections already; ask again"));
+          absl::StrCat(kMaxRetryCalls, " calls retry already; ask again"));
     }
     ++calls_;
   }
@@ -241,24 +264,45 @@ absl::StatusOr<v1::RetryRejectionsResponse> Retries::Retry(
     --calls_;
   };
   const base::KeyedMutex::Lock lock(&batches_, absl::StrCat(request.batch()));
-  return RetryHeld(request, is_cancelled);
+  return RetryHeld(request.batch(), which, is_cancelled);
+}
+
+// Says which dead letter has a line that was not rejected.
+absl::Status Retries::NotRejected(const absl::Status& refused, const std::vector<int64_t>& lines,
+                                  Content* content) {
+  if (lines.empty() || !absl::IsNotFound(refused)) return refused;
+  const uint64_t batch = content->batch().number;
+  const auto dead = deps_.report_client->DeadLetteredItems(batch, 0, kMaxSearchedItems);
+  if (!dead.ok()) return refused;
+  for (const uint64_t item : *dead) {
+    int64_t line = 0;
+    const absl::Status read = content->ForEachOf(item, [&](const batch::SubmittedRecord& record) {
+      if (std::find(lines.begin(), lines.end(), record.line) != lines.end()) line = record.line;
+      return absl::OkStatus();
+    });
+    if (!read.ok() || line == 0) continue;
+    return absl::NotFoundError(absl::StrCat(
+        "line ", line, " of batch ", batch, " is in item ", item,
+        ", which was given up as a whole: retry that item, with all of its transactions"));
+  }
+  return refused;
 }
 
 absl::StatusOr<v1::RetryRejectionsResponse> Retries::RetryHeld(
-    const v1::RetryRejectionsRequest& request, const std::function<bool()>& is_cancelled) {
+    uint64_t batch, const report::RetrySelection& which,
+    const std::function<bool()>& is_cancelled) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Content> content,
-                          Content::Open(request.batch(), deps_.ledger, deps_.open_content));
+                          Content::Open(batch, deps_.ledger, deps_.open_content));
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
                           deps_.jobs->GetDefinition(content->batch().job));
   MUSTER_RETURN_IF_ERROR(CheckSameInput(content->batch(), job));
-  MUSTER_ASSIGN_OR_RETURN(report::RetryClaims claimed,
-                          deps_.report_client->ClaimRejections(
-                              request.batch(), {request.lines().begin(), request.lines().end()},
-                              report::kMaxClaimedRejections));
+  absl::StatusOr<report::RetryClaims> claimed =
+      deps_.report_client->ClaimRejections(batch, which, report::kMaxClaimedRejections);
+  if (!claimed.ok()) return NotRejected(claimed.status(), which.lines, content.get());
   MUSTER_FAILPOINT("initiator.after_retry_claimed");
   v1::RetryRejectionsResponse response;
-  response.set_more(claimed.more);
-  for (report::RetryClaim& claim : claimed.claims) {
+  response.set_more(claimed->more);
+  for (report::RetryClaim& claim : claimed->claims) {
     const bool is_new = claim.retried_in == 0;
     if (is_new) {
       MUSTER_ASSIGN_OR_RETURN(claim.retried_in, Submit(content.get(), &claim, is_cancelled));
@@ -275,7 +319,7 @@ absl::StatusOr<v1::RetryRejectionsResponse> Retries::RetryHeld(
   // Also if there are more: the next call would come to the same ones.
   if (response.retries().empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("nothing of batch ", request.batch(),
+        absl::StrCat("nothing of batch ", batch,
                      " can be retried: the records are longer than a record may be, or cannot be "
                      "read any more"));
   }
@@ -302,6 +346,9 @@ class Retries::Attempt {
         request_id_(RequestIdOf(content->batch().number, claim->retry)),
         writer_({deps.submissions, deps.scheduler, deps.uploads}) {}
 
+  // Dead letters that the batch has.
+  const std::vector<uint64_t>& items() const { return items_; }
+
   // Cancels the batch that was begun where no later call could go on with it.
   absl::Status Failed(const absl::Status& why) {
     const bool is_lasting =
@@ -317,7 +364,7 @@ class Retries::Attempt {
     was_submitted_ = begun_.has_value() && HasEnded(*begun_);
     MUSTER_ASSIGN_OR_RETURN(header_, content_->Header());
     next_line_ = LineEndsIn(header_) + 1;
-    report::RejectionPosition after;
+    report::RejectionPosition after = report::kBeforeAllClaimed;
     for (;;) {
       if (is_cancelled && is_cancelled()) return absl::CancelledError("the caller went away");
       MUSTER_ASSIGN_OR_RETURN(
@@ -345,20 +392,59 @@ class Retries::Attempt {
   uint64_t batch() const { return content_->batch().number; }
 
   absl::Status TakePage(const std::vector<report::RejectionPosition>& page) {
-    std::vector<report::RetriedTransaction> placed;
     const auto take = [&](const report::RejectionPosition& position,
                           const std::optional<std::string>& record) {
-      placed.push_back({position.item, position.line, record.has_value() ? next_line_ : 0});
-      placed_ += record.has_value() ? 1 : 0;
-      return record.has_value() ? TakeRecord(*record) : absl::OkStatus();
+      return record.has_value() ? TakeRecord(position, *record)
+                                : Place({position.item, position.line});
     };
-    MUSTER_RETURN_IF_ERROR(content_->ForEach(page, take));
+    for (size_t begin = 0, end = 0; begin < page.size(); begin = end) {
+      const bool is_item = page[begin].line == report::kWholeItem;
+      while (end < page.size() && (page[end].line == report::kWholeItem) == is_item) ++end;
+      if (!is_item) {
+        MUSTER_RETURN_IF_ERROR(
+            content_->ForEach(absl::MakeConstSpan(page).subspan(begin, end - begin), take));
+        continue;
+      }
+      for (size_t i = begin; i < end; ++i) MUSTER_RETURN_IF_ERROR(TakeItem(page[i].item));
+    }
+    return RecordPlaces();
+  }
+
+  // All records of an item that was given up. One that has none, or is damaged, is freed.
+  absl::Status TakeItem(uint64_t item) {
+    const int64_t first = next_line_;
+    const int64_t before = placed_;
+    const absl::Status read =
+        content_->ForEachOf(item, [&](const batch::SubmittedRecord& record) -> absl::Status {
+          // A part of the item that stays given up.
+          if (record.oversized) return absl::OkStatus();
+          return TakeRecord({item, record.line}, record.bytes);
+        });
+    if (absl::IsDataLoss(read) && placed_ == before) {
+      base::LogUnlessOk(base::kWarning, "a dead letter cannot be retried", read,
+                        {{"batch", batch()}, {"item", item}});
+    } else {
+      MUSTER_RETURN_IF_ERROR(read);
+    }
+    if (placed_ > before) items_.push_back(item);
+    return Place({item, report::kWholeItem, placed_ > before ? first : 0});
+  }
+
+  absl::Status Place(const report::RetriedTransaction& transaction) {
+    places_.push_back(transaction);
+    return places_.size() < report::kMaxReportItems ? absl::OkStatus() : RecordPlaces();
+  }
+
+  absl::Status RecordPlaces() {
     MUSTER_ASSIGN_OR_RETURN(claim_->transactions,
-                            deps_.report_client->RecordRetry(batch(), claim_->retry, placed, 0));
+                            deps_.report_client->RecordRetry(batch(), claim_->retry, places_, 0));
+    places_.clear();
     return absl::OkStatus();
   }
 
-  absl::Status TakeRecord(const std::string& record) {
+  absl::Status TakeRecord(const report::RejectionPosition& position, absl::string_view record) {
+    MUSTER_RETURN_IF_ERROR(Place({position.item, position.line, next_line_}));
+    ++placed_;
     next_line_ += LineEndsIn(record) + 1;
     if (was_submitted_) return absl::OkStatus();
     if (!writer_.has_begun()) {
@@ -381,8 +467,10 @@ class Retries::Attempt {
   bool was_submitted_ = false;          // by an earlier one, as a whole
   Writer writer_;
   std::string header_;
-  int64_t next_line_ = 1;  // of the new batch's content
-  int64_t placed_ = 0;     // records that it has
+  int64_t next_line_ = 1;                           // of the new batch's content
+  int64_t placed_ = 0;                              // records that it has
+  std::vector<report::RetriedTransaction> places_;  // that the report was not told yet
+  std::vector<uint64_t> items_;                     // dead letters that it has
 };
 
 absl::StatusOr<uint64_t> Retries::Submit(Content* content, report::RetryClaim* claim,
@@ -399,9 +487,25 @@ absl::StatusOr<uint64_t> Retries::Submit(Content* content, report::RetryClaim* c
   MUSTER_ASSIGN_OR_RETURN(claim->transactions,
                           deps_.report_client->RecordRetry(of, claim->retry, {}, number));
   MUSTER_RETURN_IF_ERROR(CheckThere(number));
-  base::Log(base::kInfo, "retries what a batch has rejected",
+  DropPoison(content->batch(), attempt.items());
+  base::Log(base::kInfo, "retries what failed of a batch",
             {{"batch", of}, {"retried_in", number}, {"transactions", claim->transactions}});
   return number;
+}
+
+// What is left would only be refused by a redrive.
+void Retries::DropPoison(const ledger::Batch& batch, const std::vector<uint64_t>& items) {
+  if (items.empty() || deps_.queues == nullptr) return;
+  const absl::StatusOr<job::JobDefinition> job = job::ParseJob(batch.job_definition, batch.job);
+  // A held key is listed with its dead letter until it is released.
+  if (!job.ok() || job->on_poison == job::OnPoison::kHold) return;
+  for (const queue::QueueId& queue :
+       item::InputQueues(deps_.account, batch.job, job->queue.partitions)) {
+    const absl::StatusOr<int64_t> dropped = item::DropPoisonOf(
+        queue, batch.number, std::set<uint64_t>(items.begin(), items.end()), *deps_.queues);
+    base::LogUnlessOk(base::kWarning, "poison of items that are retried stays", dropped.status(),
+                      {{"batch", batch.number}, {"queue", queue.ToString()}});
+  }
 }
 
 // The report forgets a batch before the ledger deletes it: if it had done so already, the claim

@@ -1,6 +1,7 @@
-// Retries: submits once more what a batch has rejected (BatchService.RetryRejections).
+// Retries: submits once more what failed of a batch (BatchService.RetryRejections): transactions
+// that it rejected, and all of items that were given up.
 //
-//   rejections (report) ──claim──► records of the batch's content ──► a batch of the same job
+//   failures (report) ──claim──► records of the batch's content ──► a batch of the same job
 //                         ▲                                                    │
 //                         └───────────── the claim names the batch ◄───────────┘
 //
@@ -14,13 +15,16 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/base/mutex.h"
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/queue/queue_store.h"
 #include "muster/report/report_client.h"
+#include "muster/report/retry.h"
 #include "muster/v1/batch_service.pb.h"
 #include "services/initiator/batch/record_reader.h"
 #include "services/initiator/batch/scheduler.h"
@@ -32,8 +36,8 @@ namespace muster::initiator::api {
 // Calls hold a thread each while they read and write content.
 inline constexpr int kMaxRetryCalls = 16;
 
-// Thread-safe. Calls for the same batch go one after the other. A call holds the rejected records
-// of one item at a time, and some hundred KiB of content.
+// Thread-safe. Calls for the same batch go one after the other. A call holds one item at a time,
+// and some hundred KiB of content.
 class Retries {
  public:
   // Not owned.
@@ -45,6 +49,8 @@ class Retries {
     report::ReportClient* report_client = nullptr;
     job::JobRegistry* jobs = nullptr;
     batch::RecordReader::OpenContent open_content = nullptr;
+    queue::QueueStore* queues = nullptr;  // null: the poison of items that are retried stays there
+    std::string account = {};             // of the jobs' queues
   };
 
   explicit Retries(Dependencies dependencies) : deps_(std::move(dependencies)) {}
@@ -59,8 +65,12 @@ class Retries {
   class Attempt;
   class Content;
 
-  absl::StatusOr<v1::RetryRejectionsResponse> RetryHeld(const v1::RetryRejectionsRequest& request,
+  absl::StatusOr<v1::RetryRejectionsResponse> RetryHeld(uint64_t batch,
+                                                        const report::RetrySelection& which,
                                                         const std::function<bool()>& is_cancelled);
+  void DropPoison(const ledger::Batch& batch, const std::vector<uint64_t>& items);
+  absl::Status NotRejected(const absl::Status& refused, const std::vector<int64_t>& lines,
+                           Content* content);
   // Submits the transactions of a claim, and tells the report. Returns the batch that has them; 0:
   // all of them are longer than a record may be. Sets how many it has.
   absl::StatusOr<uint64_t> Submit(Content* content, report::RetryClaim* claim,

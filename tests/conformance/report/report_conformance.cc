@@ -121,6 +121,11 @@ Receipt ReportConformanceTest::CompleteWithRejections() {
   return Complete(Facts(3));
 }
 
+Receipt ReportConformanceTest::CompleteWithDead() {
+  CommitAll({Dead(0, "no"), Item(1, "ann", "1.00", 1), Dead(2, "no")});
+  return Complete(Facts(3));
+}
+
 Progress ReportConformanceTest::GetProgress(uint64_t batch) {
   absl::StatusOr<Progress> progress = Read()->GetProgress(batch);
   EXPECT_TRUE(progress.ok()) << progress.status();

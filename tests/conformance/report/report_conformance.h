@@ -69,6 +69,8 @@ class ReportConformanceTest : public ::testing::TestWithParam<StoreFactory> {
   Receipt Complete(const BatchFacts& facts);
   // Completes batch 7 with items 0, 1 and 2, which reject their lines 1, 11 and 21.
   Receipt CompleteWithRejections();
+  // Items 0 and 2 are given up, with ten transactions each; item 1 has rejected its line 11.
+  Receipt CompleteWithDead();
 
   Progress GetProgress(uint64_t batch = kBatch);
   // One line a row: "EIRE: 12.50 3".

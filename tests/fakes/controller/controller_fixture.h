@@ -77,9 +77,9 @@ class UnreliableReport final : public report::ReportStore {
     return report_->CancelBatch(batch, cancellation);
   }
   absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
-                                                      const std::vector<int64_t>& lines,
+                                                      const report::RetrySelection& which,
                                                       int64_t max) override {
-    return report_->ClaimRejections(batch, lines, max);
+    return report_->ClaimRejections(batch, which, max);
   }
   absl::StatusOr<int64_t> RecordRetry(uint64_t batch, int64_t retry,
                                       absl::Span<const report::RetriedTransaction> transactions,

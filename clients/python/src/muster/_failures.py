@@ -16,7 +16,7 @@ from muster.v1 import batch_service_pb2, report_service_pb2
 # Rejections are asked for a thousand at a time; a dead letter has many transactions.
 _REJECTIONS_AT_A_TIME = 1000
 _DEAD_LETTERS_AT_A_TIME = 100
-_LINES_AT_A_TIME = 1000
+_NAMED_AT_A_TIME = 1000
 
 # Why records cannot be read, though the report says of which transactions: asking again is no use.
 _NO_RECORDS = (FailedPrecondition, NotFound, DataLoss, PermissionDenied)
@@ -36,7 +36,7 @@ class FailedTransaction:
 
 @dataclasses.dataclass(frozen=True)
 class RetriedBatch:
-    """A batch that retries transactions which another one rejected."""
+    """A batch that retries transactions which another one rejected, or gave up."""
 
     batch: int
     transactions: int  # that it has of the other one
@@ -86,10 +86,11 @@ class FailureReader:
         while True:
             response = self._read([wanted])
             if response is None:
-                yield FailedTransaction(item.item, 0, item.cause, None)
+                yield FailedTransaction(item.item, 0, item.cause, None, item.retried_in)
                 return
             for record in response.records:
-                yield FailedTransaction(item.item, record.line, item.cause, _bytes_of(record))
+                yield FailedTransaction(item.item, record.line, item.cause, _bytes_of(record),
+                                        item.retried_in)
                 wanted.after_line = record.line
             if not response.more:
                 return
@@ -131,26 +132,36 @@ class FailureReader:
             return None
 
 
-def retry_rejections(batch: int, lines: Sequence[int] | None, batches: BatchStub,
-                     timeout: float) -> list[RetriedBatch]:
-    named = list(lines) if lines is not None else []
-    if lines is not None and not named:
-        raise ValueError("no line to retry; None retries all")
+def retry_rejections(batch: int, lines: Sequence[int] | None, items: Sequence[int] | None,
+                     batches: BatchStub, timeout: float) -> list[RetriedBatch]:
+    requests = _retry_requests(batch, list(lines or ()), list(items or ()))
+    if not requests:
+        if lines is not None or items is not None:
+            raise ValueError("no line and no item to retry; None retries all")
+        requests = [batch_service_pb2.RetryRejectionsRequest(batch=batch, all=True)]
     retried: list[RetriedBatch] = []
     try:
-        for begin in range(0, max(1, len(named)), _LINES_AT_A_TIME):
-            request = batch_service_pb2.RetryRejectionsRequest(
-                batch=batch, lines=named[begin:begin + _LINES_AT_A_TIME], all=lines is None)
+        for request in requests:
             more = True
             while more:
                 response = ask(batches.RetryRejections, request, timeout)
                 retried += [RetriedBatch(retry.batch, retry.transactions, retry.is_new)
                             for retry in response.retries]
-                more = lines is None and response.more
+                more = request.all and response.more
     except MusterError as error:
         error.retried = tuple(retried)
         raise
     return retried
+
+
+def _retry_requests(batch: int, lines: list[int],
+                    items: list[int]) -> list[batch_service_pb2.RetryRejectionsRequest]:
+    """A call names lines or items."""
+    step = _NAMED_AT_A_TIME
+    return [batch_service_pb2.RetryRejectionsRequest(batch=batch, lines=lines[begin:begin + step])
+            for begin in range(0, len(lines), step)] + [
+        batch_service_pb2.RetryRejectionsRequest(batch=batch, items=items[begin:begin + step])
+        for begin in range(0, len(items), step)]
 
 
 def _bytes_of(record: batch_service_pb2.SubmittedRecord) -> bytes | None:

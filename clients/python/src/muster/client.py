@@ -398,18 +398,20 @@ class Client:
             yield from reader.dead_letters()
 
     def retry_rejections(self, batch: AnyBatch, lines: Sequence[int] | None = None,
-                         timeout: float = 600) -> list[RetriedBatch]:
-        """Submits what a complete batch rejected once more, as new batches of its job: the records
-        that begin at `lines`, or all that were not retried yet. Each is retried once: a second call
-        with the same lines returns the batch that has them already. `timeout` holds for each call to
-        the server, which takes 1,000 lines, or 50,000 transactions of all.
+                         timeout: float = 600, *,
+                         items: Sequence[int] | None = None) -> list[RetriedBatch]:
+        """Submits what a complete batch rejected and gave up once more, as new batches of its job as
+        it is now: the records that begin at `lines`, all of `items` that were given up as wholes, or
+        all that was not retried yet. Each is retried once: a second call with the same lines or items
+        returns the batch that has them already. `timeout` holds for each call to the server, which
+        takes 1,000 lines or items, or 50,000 transactions of all.
 
-        NotFound: no such batch, or it rejected nothing at a line. FailedPrecondition: the batch is not
-        complete, its content is deleted, or nothing is left to retry. Unavailable, ResourceExhausted:
-        call again, and it goes on. The error's `retried` are the batches that were there before it.
-        Items that were given up as a whole are redriven by `muster queue redrive`.
+        NotFound: no such batch, it rejected nothing at a line, or has not given up an item.
+        FailedPrecondition: the batch is not complete, its content is deleted, or nothing is left to
+        retry. Unavailable, ResourceExhausted: call again, and it goes on. The error's `retried` are
+        the batches that were there before it.
         """
-        return retry_rejections(_number(batch), lines, self._batches, timeout)
+        return retry_rejections(_number(batch), lines, items, self._batches, timeout)
 
     @contextlib.contextmanager
     def _failures(self, batch: AnyBatch) -> Iterator[FailureReader]:
