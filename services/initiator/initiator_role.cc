@@ -78,11 +78,15 @@ class InitiatorRole::Reopener final : public item::BatchReopener {
  public:
   // Nothing is owned.
   Reopener(ledger::BatchLedger* ledger, report::ReportClient* report_client,
-           batch::BatchScheduler* scheduler)
-      : reopener_(ledger, report_client), scheduler_(scheduler) {}
+           submit::HandlerVersions* versions, batch::BatchScheduler* scheduler)
+      : ledger_(ledger),
+        versions_(versions),
+        reopener_(ledger, report_client),
+        scheduler_(scheduler) {}
 
   absl::StatusOr<item::RefusedItems> Grant(uint64_t batch,
                                            absl::Span<const uint64_t> items) override {
+    MUSTER_RETURN_IF_ERROR(CheckVersion(batch));
     absl::StatusOr<item::RefusedItems> refused = reopener_.Grant(batch, items);
     // After an error, too: the ledger may have opened the batch, and only the scheduler completes
     // it again. Not at once: the items are not in their queue yet, and the scheduler must not take
@@ -92,6 +96,21 @@ class InitiatorRole::Reopener final : public item::BatchReopener {
   }
 
  private:
+  // An open batch that has a receipt can neither be cancelled nor retried: it would wait for ever
+  // for a version that was mended.
+  absl::Status CheckVersion(uint64_t number) const {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
+    if (batch.handler_version.empty() || !versions_->NoneFits(batch.job, batch.handler_version)) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", number, " is bound to version ", batch.handler_version, " of the handler of job ",
+        batch.job, ", which no processor has: `muster batch retry ", number,
+        " --all` retries with the version of now"));
+  }
+
+  ledger::BatchLedger* const ledger_;        // not owned
+  submit::HandlerVersions* const versions_;  // not owned
   item::LedgerBatchReopener reopener_;
   batch::BatchScheduler* const scheduler_;  // not owned
 };
@@ -182,7 +201,7 @@ struct InitiatorRole::Parts {
                      role->directory_id_.empty() ? nullptr : &claims, role->directory_id_,
                      stores.spans,
                      [this](const ledger::Batch& batch) { return ConfirmOccurrence(batch); }}),
-        reopener(role->ledger_.get(), &report_client, &scheduler),
+        reopener(role->ledger_.get(), &report_client, &versions, &scheduler),
         mesh_reopener(&reopener, &other_ledgers),
         batch_service(
             {&submissions, &scheduler, role->uploads_.get(), role->ledger_.get(), &report_client,

@@ -90,6 +90,9 @@ class DeadLetterRetryTest(MeshTest):
         first = self.submit_deadly()
         receipt = self.ask("batch", "receipt", first).stdout
         self.apply(2)
+        redrive = self.ask("queue", "redrive", "deadly-in-0")
+        self.assertNotEqual(redrive.returncode, 0, "its batch is bound to version 1")
+        self.assertIn(f"`muster batch retry {first} --all`", redrive.stderr)
         done = self.ask("batch", "retry", first, "--all", "--wait", "-o", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         [retry] = json.loads(done.stdout)["retries"]
