@@ -484,10 +484,11 @@ absl::StatusOr<uint64_t> Retries::Submit(Content* content, report::RetryClaim* c
   const uint64_t number = *submitted;
   if (number == 0) return 0;
   MUSTER_FAILPOINT("initiator.after_retry_submitted");
+  // Before the report is told: after a death the next call comes here again.
+  DropPoison(content->batch(), attempt.items());
   MUSTER_ASSIGN_OR_RETURN(claim->transactions,
                           deps_.report_client->RecordRetry(of, claim->retry, {}, number));
   MUSTER_RETURN_IF_ERROR(CheckThere(number));
-  DropPoison(content->batch(), attempt.items());
   base::Log(base::kInfo, "retries what failed of a batch",
             {{"batch", of}, {"retried_in", number}, {"transactions", claim->transactions}});
   return number;
