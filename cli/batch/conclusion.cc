@@ -59,6 +59,10 @@ absl::StatusOr<std::optional<Outcome>> Ended(const absl::StatusOr<v1::BatchStatu
   return OutcomeOf(*end);
 }
 
+absl::Status TimedOut(absl::string_view what, const Environment& environment) {
+  return Ended(absl::DeadlineExceededError(what), environment).status();
+}
+
 void AddWaitTimeout(CLI::App* command, absl::Duration* timeout) {
   command
       ->add_option_function<std::string>(

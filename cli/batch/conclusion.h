@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cli/batch/report.h"
 #include "cli/output/environment.h"
@@ -32,6 +33,11 @@ std::string WhereToRead(uint64_t batch);
 // says so. Aborted: it was cancelled.
 absl::StatusOr<std::optional<Outcome>> Ended(const absl::StatusOr<v1::BatchStatus>& end,
                                              const Environment& environment);
+
+// For a wait that --wait-timeout has ended before there was a batch to wait for: prints `what`, and
+// the exit code says so.
+absl::Status TimedOut(absl::string_view what, const Environment& environment);
+inline constexpr char kTimeIsUp[] = "the time to wait is up";
 
 // Adds `--wait-timeout TIME` into `timeout`, which outlives the app.
 void AddWaitTimeout(CLI::App* command, absl::Duration* timeout);

@@ -13,6 +13,7 @@
 #include "cli/batch/conclusion.h"
 #include "cli/batch/follower.h"
 #include "cli/batch/report.h"
+#include "cli/batch/wait_limit.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/server/mesh_client.h"
@@ -101,14 +102,12 @@ ordered_json RetryJson(const v1::RetriedBatch& retry) {
 
 // Waits for a batch, and notes its exit code if it is the highest. nullopt: it took too long.
 absl::StatusOr<std::optional<Outcome>> Await(uint64_t batch, MeshClient* mesh,
-                                             const os::StopSignals& signals,
-                                             const RetryOptions& options,
+                                             const os::StopSignals& signals, const WaitLimit& limit,
                                              const Environment& environment) {
   Follower follower(mesh, &environment);
   follower.Begin(batch);
-  MUSTER_ASSIGN_OR_RETURN(
-      std::optional<Outcome> outcome,
-      Ended(follower.AwaitEnd(options.wait_timeout, signals.token()), environment));
+  MUSTER_ASSIGN_OR_RETURN(std::optional<Outcome> outcome,
+                          Ended(follower.AwaitEnd(limit.left(), signals.token()), environment));
   if (!outcome.has_value()) return outcome;
   const auto job = JobOf(*mesh, outcome->job);
   const job::Tolerance tolerate = job.has_value() ? job->tolerate : job::Tolerance();
@@ -118,12 +117,12 @@ absl::StatusOr<std::optional<Outcome>> Await(uint64_t batch, MeshClient* mesh,
 }
 
 // Waits for the batches one after the other, and adds what became of each to its `json`.
-absl::Status AwaitAll(MeshClient* mesh, const os::StopSignals& signals, const RetryOptions& options,
-                      const Environment& environment, ordered_json* json) {
+absl::Status AwaitAll(MeshClient* mesh, const os::StopSignals& signals, const WaitLimit& limit,
+                      const RetryOptions& options, const Environment& environment,
+                      ordered_json* json) {
   for (ordered_json& one : *json) {
-    MUSTER_ASSIGN_OR_RETURN(
-        const std::optional<Outcome> outcome,
-        Await(one["batch"].get<uint64_t>(), mesh, signals, options, environment));
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<Outcome> outcome,
+                            Await(one["batch"].get<uint64_t>(), mesh, signals, limit, environment));
     if (!outcome.has_value()) return absl::OkStatus();
     one["outcome"] = outcome->Json();
     if (options.common.output == OutputFormat::kTable) {
@@ -141,12 +140,17 @@ absl::Status Retry(const RetryOptions& options, const Environment& environment) 
   const os::StopSignals signals(OnStop("muster: stopped; the same command goes on"));
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
                           MeshClient::Open(options.common, "what failed is retried on a server"));
+  const WaitLimit limit(options.wait_timeout, mesh.get(), environment.clock, signals.token());
   std::vector<v1::RetriedBatch> retries;
   absl::Status status = Ask(*mesh, options, environment, &retries);
+  const bool is_late = absl::IsDeadlineExceeded(status) && limit.is_over();
+  if (is_late) {
+    status = TimedOut(absl::StrCat(kTimeIsUp, "; the same command again goes on"), environment);
+  }
   ordered_json json = {{"batch", options.batch}, {"retries", ordered_json::array()}};
   for (const v1::RetriedBatch& retry : retries) json["retries"].push_back(RetryJson(retry));
-  if (status.ok() && options.wait) {
-    status = AwaitAll(mesh.get(), signals, options, environment, &json["retries"]);
+  if (status.ok() && options.wait && !is_late) {
+    status = AwaitAll(mesh.get(), signals, limit, options, environment, &json["retries"]);
   }
   // A program learns also of those that were there before an error.
   if (status.ok() || !retries.empty()) PrintIfStructured(json, options.common, environment);

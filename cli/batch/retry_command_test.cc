@@ -57,6 +57,17 @@ TEST_F(RetryCommandTest, RetriesTheNamedLines) {
   EXPECT_FALSE(batches_.retried()[0].all());
 }
 
+// A frozen server had ten minutes to answer, whatever --wait-timeout said.
+TEST_F(RetryCommandTest, AsksNoLongerThanItMayWait) {
+  Answer(9, 2);
+  EndWith(9, 0);
+  const Done done =
+      RunOnServer({"batch", "retry", "7", "--all", "--wait", "--wait-timeout", "30s"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_GT(batches_.milliseconds_left, 0);
+  EXPECT_LE(batches_.milliseconds_left, 30'000);
+}
+
 TEST_F(RetryCommandTest, AsksForAllUntilNothingIsLeft) {
   Answer(9, 50'000, true, true);
   Answer(10, 1);

@@ -163,13 +163,6 @@ std::string HowToGoOn(absl::string_view ended, uint64_t batch, const v1::SubmitH
                       " to go on: request id ", Printable(id), " never makes a second batch");
 }
 
-constexpr char kTimeIsUp[] = "the time to wait is up";
-
-// For a wait that --wait-timeout has ended before there was a batch to wait for.
-absl::Status TimedOut(const std::string& what, const Environment& environment) {
-  return Ended(absl::DeadlineExceededError(what), environment).status();
-}
-
 absl::Status SubmitLater(const SubmitOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
                           MeshClient::Open(options.common, "batches are submitted to a server"));

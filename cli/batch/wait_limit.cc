@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace muster::cli {
+namespace {
+
+// gRPC's clock is another one.
+constexpr absl::Duration kAlmost = absl::Milliseconds(50);
+
+}  // namespace
 
 WaitLimit::WaitLimit(absl::Duration timeout, MeshClient* mesh, base::Clock* clock,
                      const std::stop_token& stop)
@@ -12,8 +18,7 @@ WaitLimit::WaitLimit(absl::Duration timeout, MeshClient* mesh, base::Clock* cloc
   if (timeout == absl::InfiniteDuration()) return;
   mesh->EndCallsBy(deadline_, clock);
   thread_ = std::thread([this] {
-    if (!base::SleepUnlessStopped(clock_, left(), stop_.get_token())) return;
-    is_over_ = true;
+    base::SleepUnlessStopped(clock_, left(), stop_.get_token());
     stop_.request_stop();
   });
 }
@@ -22,6 +27,8 @@ WaitLimit::~WaitLimit() {
   stop_.request_stop();
   if (thread_.joinable()) thread_.join();
 }
+
+bool WaitLimit::is_over() const { return left() < kAlmost; }
 
 absl::Duration WaitLimit::left() const {
   return std::max(deadline_ - clock_->Monotonic(), absl::ZeroDuration());

@@ -2,7 +2,6 @@
 // upload, and the end of the batch.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <stop_token>
 #include <thread>
@@ -26,14 +25,14 @@ class WaitLimit {
 
   // Ends a wait: requested when the time is up, and when the `stop` of the constructor is.
   std::stop_token token() const { return stop_.get_token(); }
-  bool is_over() const { return is_over_; }
+  // Whether the time is up. A call may be ended by its bound a little before that.
+  bool is_over() const;
   // At least zero.
   absl::Duration left() const;
 
  private:
   base::Clock* const clock_;       // not owned
   const absl::Duration deadline_;  // monotonic
-  std::atomic<bool> is_over_ = false;
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> on_stop_;
   std::thread thread_;

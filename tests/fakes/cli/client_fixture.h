@@ -104,6 +104,7 @@ class FakeBatches final : public v1::BatchService::Service {
                                const v1::RetryRejectionsRequest* request,
                                v1::RetryRejectionsResponse* response) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
+      milliseconds_left = LeftOf(*context);
       base::MutexLock lock(&mu_);
       retried_.push_back(*request);
       if (retries.empty()) return absl::InternalError("the test expects no more");
@@ -168,9 +169,7 @@ class FakeBatches final : public v1::BatchService::Service {
   grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,
                         v1::GetBatchResponse* response) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
-      milliseconds_left = std::chrono::duration_cast<std::chrono::milliseconds>(
-                              context->deadline() - std::chrono::system_clock::now())
-                              .count();
+      milliseconds_left = LeftOf(*context);
       if (holds_answers) WaitUntilLeft(*context);
       const auto found = batches.find(request->batch());
       if (found == batches.end()) return absl::NotFoundError("no such batch");
@@ -231,6 +230,12 @@ class FakeBatches final : public v1::BatchService::Service {
   // Nothing notifies a serving thread when its client leaves, so the thread polls.
   static void WaitUntilLeft(const grpc::ServerContext& context) {
     while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+  }
+  // Milliseconds until the deadline of the call.
+  static int64_t LeftOf(const grpc::ServerContext& context) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(context.deadline() -
+                                                                 std::chrono::system_clock::now())
+        .count();
   }
   void Note(const v1::SubmitHeader& header) {
     base::MutexLock lock(&mu_);
