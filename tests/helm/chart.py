@@ -1,10 +1,13 @@
 """What the tests of the chart share: helm, and the manifests that it renders."""
 
+import http.server
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import threading
 import unittest
 
 import yaml
@@ -41,9 +44,47 @@ def options_of(values=(), files=()):
     return options
 
 
-def template(*values, files=(), release=RELEASE):
+def template(*values, files=(), release=RELEASE, more=()):
     return helm("template", release, CHART, "--namespace", NAMESPACE, "--kube-version", "1.36",
-                *options_of(values, files))
+                *options_of(values, files), *more)
+
+
+class ApiServer:
+    """Shows the live objects that a template looks up, by their paths, and has no others. For `with`."""
+
+    KINDS = {"/apis/apps/v1": {"name": "deployments", "kind": "Deployment", "namespaced": True, "verbs": ["get"]}}
+
+    def __init__(self, objects):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                path = self.path.partition("?")[0]
+                found = objects.get(path)
+                if path in ApiServer.KINDS:
+                    found = {"kind": "APIResourceList", "groupVersion": path.removeprefix("/apis/"),
+                             "resources": [ApiServer.KINDS[path]]}
+                missing = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
+                body = json.dumps(found or missing).encode()
+                self.send_response(200 if found else 404)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
 
 
 class Manifests:

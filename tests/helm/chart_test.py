@@ -495,6 +495,65 @@ class ScalingTest(ChartTest):
                       self.refusal("scaler.mode=hpa", "pools.default.jobs={retail}"))
 
 
+class HandOverTest(ChartTest):
+    """An upgrade leaves the running replicas of a pool alone, or is refused: what the chart makes of the live
+    Deployments, which an API server with nothing else shows it."""
+
+    NAME = "muster-processor-default"
+    AGENT = ("scaler.mode=agent", "pools.default.jobs={retail}")
+
+    def template(self, *values, annotations=None, replicas=20):
+        live = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": replicas},
+                "metadata": {"name": self.NAME, "annotations": annotations or {}}}
+        with chart.ApiServer({f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{self.NAME}": live}) as server:
+            return chart.template(*values, more=("--dry-run=server", "--kube-apiserver", server.url))
+
+    def taken(self, *values, **live):
+        done = self.template(*values, **live)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return chart.Manifests(done.stdout)
+
+    def refused(self, *values, **live):
+        done = self.template(*values, **live)
+        self.assertNotEqual(done.returncode, 0, "it was taken")
+        return done.stderr
+
+    def test_a_deployment_says_who_sets_its_replicas(self):
+        for values, owner in (((), "chart"), (self.AGENT, "scaler"),
+                              ((*self.AGENT, "pools.default.scale.enabled=false",
+                                "pools.other.jobs={urgent}"), "chart")):
+            annotations = self.render(*values).get("Deployment", self.NAME)["metadata"]["annotations"]
+            self.assertEqual(annotations, {"muster.io/replicas": owner})
+
+    def test_an_upgrade_that_would_drop_running_replicas_to_one_is_refused(self):
+        of_chart = {"muster.io/replicas": "chart"}
+        for values in (self.AGENT, ("scaler.mode=keda", "pools.default.jobs={retail}"),
+                       ("scaler.mode=hpa", "pools.default.jobs={retail}", "metrics.enabled=true")):
+            said = self.refused(*values, annotations=of_chart)
+            self.assertIn("pools.default: this upgrade would end 19 of the 20 pods", said)
+            self.assertIn(self.NAME, said)
+            self.assertIn("scaler.resetReplicas", said)
+        for values, live in (((*self.AGENT, "scaler.resetReplicas=true"), {"annotations": of_chart}),
+                             (self.AGENT, {"annotations": of_chart, "replicas": 1}),
+                             (self.AGENT, {"annotations": of_chart, "replicas": 0}),
+                             (self.AGENT, {"annotations": {"muster.io/replicas": "scaler"}}),
+                             (self.AGENT, {})):
+            self.assertNotIn("replicas", self.taken(*values, **live).get("Deployment", self.NAME)["spec"])
+        self.assertEqual(self.taken(annotations=of_chart).get("Deployment", self.NAME)["spec"]["replicas"], 2)
+
+    def test_a_pool_leaves_the_release_to_be_taken_back_with_its_replicas(self):
+        step = (*self.AGENT, "scaler.takeOver=true", "pools.fixed.scale.enabled=false",
+                "pools.default.pdb.enabled=true")
+        kept = {"muster.io/replicas": "chart", "helm.sh/resource-policy": "keep"}
+        manifests = self.taken(*step, annotations=kept)
+        self.assertEqual(set(manifests.of("Deployment")), {"muster-processor-fixed"})
+        self.assertIn(self.NAME, manifests.of("PodDisruptionBudget"))
+        # Helm would delete a Deployment that leaves the release and does not say that it stays.
+        said = self.refused(*step, annotations={"muster.io/replicas": "chart"})
+        self.assertIn(f"kubectl -n mesh annotate deployment/{self.NAME} helm.sh/resource-policy=keep", said)
+        self.assertIn("scaler.takeOver", self.refusal("scaler.takeOver=true"))
+
+
 class NatsTest(ChartTest):
     def configuration(self, *values, files=()):
         manifests = self.render(*values, files=files)

@@ -159,11 +159,34 @@ class ClusterTest(ChartTest):
         self.assertIn("--threads=2", container["args"])
 
     # Helm takes the number out, and the API server then sets its default.
-    def test_a_pool_that_is_scaled_from_now_on_begins_with_one_replica(self):
+    def test_a_pool_that_is_scaled_from_now_on_begins_with_one_replica_only_where_that_is_asked_for(self):
+        scaled = ("scaler.mode=agent", "pools.default.jobs={retail}")
         self.run_helm("install", "processor.replicas=4")
-        self.run_helm("upgrade", "scaler.mode=agent", "pools.default.jobs={retail}")
+        refused = self.helm("upgrade", "muster", CHART, "--namespace", self.space, *chart.options_of(scaled))
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("would end 3 of the 4 pods", refused.stderr)
         scale = f"/apis/apps/v1/namespaces/{self.space}/deployments/muster-processor-default/scale"
+        self.assertEqual(self.cluster.call(scale)["spec"]["replicas"], 4)
+        self.run_helm("upgrade", *scaled, "scaler.resetReplicas=true")
         self.assertEqual(self.cluster.call(scale)["spec"]["replicas"], 1)
+        self.run_helm("upgrade", *scaled)
+
+    # The steps of docs/operations/kubernetes.md.
+    def test_a_scaler_takes_a_pool_over_with_the_replicas_that_it_has(self):
+        scaled = ("scaler.mode=agent", "pools.default.jobs={retail}")
+        self.run_helm("install", "processor.replicas=4")
+        before = self.await_pods(7)  # a NATS server, an initiator and a controller, too
+        deployment = f"/apis/apps/v1/namespaces/{self.space}/deployments/muster-processor-default"
+
+        def annotate(annotations):
+            self.cluster.call(deployment, "PATCH", {"metadata": {"annotations": annotations}})
+
+        annotate({"helm.sh/resource-policy": "keep"})
+        self.run_helm("upgrade", *scaled, "scaler.takeOver=true")
+        annotate({"helm.sh/resource-policy": None, "muster.io/replicas": "scaler"})
+        self.run_helm("upgrade", *scaled)
+        self.assertEqual(self.cluster.call(deployment)["spec"]["replicas"], 4)
+        self.assertLessEqual(set(before), set(self.await_pods(8)))  # and an agent
 
     def may(self, account, verb, resource, name="", group=""):
         plain, _, subresource = resource.partition("/")

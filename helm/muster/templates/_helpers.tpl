@@ -72,6 +72,26 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if and (ne .root.Values.scaler.mode "none") .conf.scale.enabled -}}yes{{- end -}}
 {{- end -}}
 
+{{/*
+Refuses what would end running pods when a scaler gets a pool. Helm deletes what the last release had and
+this one has not: of `replicas`, Kubernetes then sets the default, one; of a Deployment, nothing is left
+unless its annotation keeps it. (dict "root" $ "pool" NAME "name" DEPLOYMENT "live" it or an empty dict)
+*/}}
+{{- define "muster.checkHandOver" -}}
+{{- $scaler := .root.Values.scaler -}}
+{{- if .live -}}
+{{- $annotations := default dict .live.metadata.annotations -}}
+{{- $replicas := int .live.spec.replicas -}}
+{{- if $scaler.takeOver -}}
+{{- if ne (index $annotations "helm.sh/resource-policy" | default "") "keep" -}}
+{{- fail (printf "pools.%s: with scaler.takeOver, this upgrade would delete Deployment %s with its %d pods: first run kubectl -n %s annotate deployment/%s helm.sh/resource-policy=keep" .pool .name $replicas .root.Release.Namespace .name) -}}
+{{- end -}}
+{{- else if and (eq (index $annotations "muster.io/replicas" | default "") "chart") (gt $replicas 1) (not $scaler.resetReplicas) -}}
+{{- fail (printf "pools.%s: this upgrade would end %d of the %d pods of Deployment %s, since the chart has set its replicas and now leaves them to scaler.mode %s: take it over in four steps (docs/operations/kubernetes.md, \"From fixed replicas to a scaler\"), or set scaler.resetReplicas to begin with one" .pool (sub $replicas 1) $replicas .name $scaler.mode) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Whether an autoscaler asks the agent for the number of replicas → "yes" or nothing */}}
 {{- define "muster.kedaAsksAgent" -}}
 {{- if and (eq .Values.scaler.mode "keda") (not .Values.scaler.keda.prometheus) -}}yes{{- end -}}
@@ -210,6 +230,9 @@ seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 {{- if and (or $values.metrics.serviceMonitor.enabled $values.metrics.prometheusRule.enabled) (not $values.metrics.enabled) -}}
 {{- fail "metrics.serviceMonitor and metrics.prometheusRule need metrics.enabled" -}}
+{{- end -}}
+{{- if and $values.scaler.takeOver (eq $values.scaler.mode "none") -}}
+{{- fail "scaler.takeOver needs a scaler.mode other than none: it is a step on the way there" -}}
 {{- end -}}
 {{- if and (eq $values.scaler.mode "keda") $values.scaler.keda.prometheus (not $values.metrics.enabled) -}}
 {{- fail "scaler.keda.prometheus needs metrics.enabled: KEDA reads the queues' backlog from Prometheus" -}}
