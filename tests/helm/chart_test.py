@@ -611,6 +611,61 @@ class NatsTest(ChartTest):
             self.assertIn(said, self.refusal(*values))
 
 
+class RepeatsTest(ChartTest):
+    """What the chart sets itself, or what stands there twice, is refused with its component and name: Helm would
+    keep one of the two, and not say which."""
+
+    # By the path of their values, as refusals name them: what all pools have is refused for one of them.
+    COMPONENTS = {"initiator": "initiator", "controller": "controller", "processor": "pools.default",
+                  "pools.default": "pools.default", "scaler.agent": "scaler.agent", "queueGateway": "queueGateway"}
+    ALL = (*GATEWAY, "scaler.mode=agent", "pools.default.jobs={retail}")
+
+    def test_variables(self):
+        for path, where in (*self.COMPONENTS.items(), ("nats", "nats")):
+            for name in ("POD_NAME", "MUSTER_NATS_PASSWORD" if path == "nats" else "MUSTER_NATS"):
+                said = self.refusal(*self.ALL, f"{path}.extraEnv[0].name={name}", f"{path}.extraEnv[0].value=x")
+                self.assertIn(f"{where}.extraEnv: {name} is set by the chart", said)
+            said = self.refusal(*self.ALL, *(f"{path}.extraEnv[{i}].{key}" for i in (0, 1)
+                                             for key in ("name=TZ", "value=UTC")))
+            self.assertIn(f"{where}.extraEnv: TZ is there twice", said)
+
+    def test_variables_that_come_with_other_values(self):
+        for name, values in (("MUSTER_TLS_CERT", EXISTING_TLS), ("MUSTER_ACCOUNT_FILE", ()),
+                             ("OTEL_EXPORTER_OTLP_ENDPOINT", ("otel.endpoint=http://c:4317",))):
+            self.assertIn(f"queueGateway.extraEnv: {name} is set by the chart", self.refusal(
+                *GATEWAY, *values, f"queueGateway.extraEnv[0].name={name}", "queueGateway.extraEnv[0].value=x"))
+        self.render(*GATEWAY, "queueGateway.extraEnv[0].name=MUSTER_TLS_CERT", "queueGateway.extraEnv[0].value=x",
+                    "initiator.extraEnv[0].name=OTEL_EXPORTER_OTLP_ENDPOINT", "initiator.extraEnv[0].value=x")
+
+    def test_options(self):
+        for path, where in self.COMPONENTS.items():
+            for option in ("--listen=0.0.0.0:1", "--log-level=debug", "--allow-plaintext"):
+                said = self.refusal(*self.ALL, f"{path}.extraArgs={{{option}}}")
+                self.assertIn(f"{where}.extraArgs: {option.partition('=')[0]} is set by the chart", said)
+        self.assertIn("initiator.extraArgs: --trace-sample is there twice",
+                      self.refusal("initiator.extraArgs={--trace-sample=1,--trace-sample=0}"))
+        self.assertIn("initiator.extraArgs: --trace-sample is set by the chart",
+                      self.refusal("initiator.extraArgs={--trace-sample=1}", "initiator.traceSample=1"))
+        # These make a list.
+        self.render("processor.jobs={retail}", "processor.extraArgs={--job=urgent,--job=late}")
+
+    def test_volumes_and_mounts(self):
+        for path, where in self.COMPONENTS.items():
+            said = self.refusal(*self.ALL, *EXISTING_TLS, "policy.enabled=true",
+                                f"{path}.extraVolumes[0].name=tls")
+            self.assertIn(f"{where}.extraVolumes: tls is set by the chart", said)
+            self.assertIn(f"{where}.extraVolumeMounts: /tmp is set by the chart", self.refusal(
+                *self.ALL, f"{path}.extraVolumeMounts[0].name=tmp", f"{path}.extraVolumeMounts[0].mountPath=/tmp"))
+        self.assertIn("initiator.extraVolumes: volume is set by the chart",
+                      self.refusal("initiator.extraVolumes[0].name=volume"))
+        self.assertIn("initiator.extraVolumes: mine is there twice", self.refusal(
+            "initiator.extraVolumes[0].name=mine", "initiator.extraVolumes[1].name=mine"))
+
+    def test_containers(self):
+        self.assertIn("pools.default.extraContainers: processor is set by the chart",
+                      self.refusal("processor.extraContainers[0].name=processor"))
+
+
 class TlsTest(ChartTest):
     def test_readiness_asks_a_port_for_health_alone_with_tls_or_without(self):
         for values in ("defaults", "production"):

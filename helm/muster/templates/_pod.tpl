@@ -8,12 +8,18 @@ The pod of a service.
   port, metricsPort
   morePorts  containerPorts of this component alone
   advertise  HOST without the port
-  args       options of this component alone
+  args, env  options and variables of this component alone
   data       the name of the volume with the data directory; none: an emptyDir
   volumes, mounts  those of this component alone
   automount  whether the pod gets the token of its account
 */}}
 {{- define "muster.pod" -}}
+{{- $text := include "muster.podText" . -}}
+{{- include "muster.checkRepeats" (merge (dict "spec" (fromYaml $text).spec) .) -}}
+{{ $text }}
+{{- end -}}
+
+{{- define "muster.podText" -}}
 {{- $values := .root.Values -}}
 {{- $program := printf "muster-%s" .component -}}
 metadata:
@@ -91,6 +97,7 @@ spec:
     {{- with $values.otel.endpoint }}
     - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }}}
     {{- end }}
+    {{- with .env }}{{ toYaml . | nindent 4 }}{{ end }}
     {{- with .conf.extraEnv }}{{ toYaml . | nindent 4 }}{{ end }}
     ports:
     - {name: {{ ternary "http" "grpc" (eq (include "muster.isGateway" .) "yes") }}, containerPort: {{ .port }}}
