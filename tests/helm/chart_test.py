@@ -611,6 +611,47 @@ class NatsTest(ChartTest):
             self.assertIn(said, self.refusal(*values))
 
 
+class ImpossibleTest(ChartTest):
+    """Values that cannot hold together are refused."""
+
+    AGENT = ("scaler.mode=agent", "pools.default.jobs={retail}")
+
+    def test_replicas_of_a_pool_that_a_scaler_sizes(self):
+        for mode in (self.AGENT, ("scaler.mode=keda", "pools.default.jobs={retail}"),
+                     ("scaler.mode=hpa", "pools.default.jobs={retail}", "metrics.enabled=true")):
+            self.assertIn("pools.default.replicas", self.refusal(*mode, "pools.default.replicas=3"))
+            self.assertIn("processor.replicas", self.refusal(*mode, "processor.replicas=3"))
+        # Where some pool is not scaled, it has the replicas of all pools.
+        manifests = self.render(*self.AGENT, "processor.replicas=3", "pools.fixed.scale.enabled=false")
+        self.assertEqual(manifests.get("Deployment", "muster-processor-fixed")["spec"]["replicas"], 3)
+        self.assertEqual(self.render("pools.default.replicas=0").get(
+            "Deployment", "muster-processor-default")["spec"]["replicas"], 0)
+
+    def test_more_replicas_at_least_than_at_most(self):
+        for mode in (self.AGENT, ("scaler.mode=keda", "pools.default.jobs={retail}")):
+            self.assertIn("pools.default.scale: min is 9, max is 3", self.refusal(
+                *mode, "pools.default.scale.min=9", "processor.scale.max=3"))
+        self.render(*self.AGENT, "pools.default.scale.min=3", "pools.default.scale.max=3")
+
+    def test_more_copies_than_servers(self):
+        for servers, copies in ((1, 3), (3, 5)):
+            self.assertIn(f"nats.streamReplicas is {copies}, nats.replicas {servers}", self.refusal(
+                f"nats.replicas={servers}", f"nats.streamReplicas={copies}"))
+        self.render("nats.replicas=3", "nats.streamReplicas=1")
+        self.render("nats.enabled=false", "nats.url=nats://n:4222", "nats.streamReplicas=5")
+
+    def test_a_store_that_its_volume_does_not_hold(self):
+        for store, volume in (("9GB", "9Gi"), ("90GB", "10Gi"), ("1TB", "100Gi"), ("9000MB", "5G"),
+                              ("10240MB", "10Gi"), ("2G", "1.5Gi")):
+            values = (f"nats.fileStore={store}", f"nats.persistence.size={volume}")
+            with self.subTest(values):
+                self.assertIn(f"nats.fileStore is {store}, nats.persistence.size {volume}", self.refusal(*values))
+                self.render(*values, "nats.persistence.enabled=false")
+        for store, volume in (("9GB", "10Gi"), ("9G", "9Gi"), ("900GB", "1Ti"), ("1GB", "1.5Gi"), ("512MB", "1Gi")):
+            with self.subTest(store=store, volume=volume):
+                self.render(f"nats.fileStore={store}", f"nats.persistence.size={volume}")
+
+
 class RepeatsTest(ChartTest):
     """What the chart sets itself, or what stands there twice, is refused with its component and name: Helm would
     keep one of the two, and not say which."""

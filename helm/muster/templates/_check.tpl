@@ -1,0 +1,86 @@
+{{/* What contradicts itself, beyond what the schema can say. */}}
+{{- define "muster.check" -}}
+{{- $values := .Values -}}
+{{- if and (not $values.nats.enabled) (not $values.nats.url) (not $values.nats.existingSecret) -}}
+{{- fail "nats.enabled is false: nats.url or nats.existingSecret must name a NATS server" -}}
+{{- end -}}
+{{- if and $values.nats.enabled $values.nats.url -}}
+{{- fail "nats.url names a NATS server of your own: set nats.enabled to false, too" -}}
+{{- end -}}
+{{- if contains "@" $values.nats.url -}}
+{{- fail "nats.url has a password, which everyone who reads the values would see: put the URL into nats.existingSecret, key url" -}}
+{{- end -}}
+{{- if and $values.tls.enabled (not $values.tls.certManager.enabled) -}}
+{{- if not $values.tls.existingSecret -}}
+{{- fail "tls.enabled needs tls.existingSecret, or tls.certManager.enabled with an issuerRef" -}}
+{{- end -}}
+{{- if and $values.nats.enabled (not $values.tls.existingNatsSecret) -}}
+{{- fail "tls.existingSecret is for the services: tls.existingNatsSecret must hold the NATS servers' certificate" -}}
+{{- end -}}
+{{- if and $values.tests.enabled (not $values.tls.existingClientSecret) -}}
+{{- fail "tls.existingClientSecret must hold the certificate of the pod of helm test (or tests.enabled: false)" -}}
+{{- end -}}
+{{- if and (include "muster.kedaAsksAgent" .) (not $values.scaler.keda.authentication) (not $values.tls.existingClientSecret) -}}
+{{- fail "tls.existingClientSecret must hold the certificate that KEDA shows the agent (or scaler.keda.authentication: a TriggerAuthentication of your own)" -}}
+{{- end -}}
+{{- end -}}
+{{- if and $values.tls.certManager.enabled (not $values.tls.enabled) -}}
+{{- fail "tls.certManager.enabled needs tls.enabled" -}}
+{{- end -}}
+{{- if and $values.tls.certManager.enabled (not $values.tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.issuerRef.name must name an issuer" -}}
+{{- end -}}
+{{- if and $values.queueGateway.enabled (not $values.queueGateway.accounts.existingSecret) -}}
+{{- fail "queueGateway.enabled needs queueGateway.accounts.existingSecret: everybody knows the key of the development account" -}}
+{{- end -}}
+{{- if and $values.nats.enabled (gt (int $values.nats.streamReplicas) (int $values.nats.replicas)) -}}
+{{- fail (printf "nats.streamReplicas is %d, nats.replicas %d: each copy needs a server of its own" (int $values.nats.streamReplicas) (int $values.nats.replicas)) -}}
+{{- end -}}
+{{- if and $values.nats.enabled $values.nats.persistence.enabled (ge (include "muster.bytes" $values.nats.fileStore | float64) (include "muster.bytes" $values.nats.persistence.size | float64)) -}}
+{{- fail (printf "nats.fileStore is %s, nats.persistence.size %s: the volume has to be the larger one" $values.nats.fileStore $values.nats.persistence.size) -}}
+{{- end -}}
+{{- include "muster.checkPools" . -}}
+{{- if and $values.policy.enabled (not $values.tls.enabled) -}}
+{{- fail "policy.enabled needs tls.enabled: without certificates no caller can prove who it is" -}}
+{{- end -}}
+{{- if and (or $values.metrics.serviceMonitor.enabled $values.metrics.prometheusRule.enabled) (not $values.metrics.enabled) -}}
+{{- fail "metrics.serviceMonitor and metrics.prometheusRule need metrics.enabled" -}}
+{{- end -}}
+{{- if and $values.scaler.takeOver (eq $values.scaler.mode "none") -}}
+{{- fail "scaler.takeOver needs a scaler.mode other than none: it is a step on the way there" -}}
+{{- end -}}
+{{- if and (eq $values.scaler.mode "keda") $values.scaler.keda.prometheus (not $values.metrics.enabled) -}}
+{{- fail "scaler.keda.prometheus needs metrics.enabled: KEDA reads the queues' backlog from Prometheus" -}}
+{{- end -}}
+{{- if and (include "muster.hpaAsksAgent" .) (not $values.metrics.enabled) -}}
+{{- fail "scaler.mode hpa needs metrics.enabled: the HPA reads the agent's number from Prometheus (or scaler.hpa.targetCPUUtilization)" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What contradicts itself in a pool, or between it and what scales it. */}}
+{{- define "muster.checkPools" -}}
+{{- $allScaled := true -}}
+{{- range $pool, $own := .Values.pools -}}
+{{- $conf := include "muster.poolConf" (dict "root" $ "pool" $pool) | fromJson -}}
+{{- if gt (int $conf.scale.min) (int $conf.scale.max) -}}
+{{- fail (printf "pools.%s.scale: min is %d, max is %d" $pool (int $conf.scale.min) (int $conf.scale.max)) -}}
+{{- end -}}
+{{- if not (include "muster.isScaled" (dict "root" $ "conf" $conf)) -}}
+{{- $allScaled = false -}}
+{{- else if not (kindIs "invalid" (index (default dict $own) "replicas")) -}}
+{{- fail (printf "pools.%s.replicas: scaler.mode %s sizes this pool; take replicas out, or set pools.%s.scale.enabled to false" $pool $.Values.scaler.mode $pool) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $allScaled (not (kindIs "invalid" .Values.processor.replicas)) -}}
+{{- fail (printf "processor.replicas: scaler.mode %s sizes every pool; take replicas out, or set scale.enabled of a pool to false" .Values.scaler.mode) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The bytes of a size such as 9GB, as the NATS server reads it, or 10Gi, as Kubernetes does. */}}
+{{- define "muster.bytes" -}}
+{{- $unit := regexFind "[A-Za-z]*$" . -}}
+{{- $base := ternary 1000.0 1024.0 (eq (len $unit) 1) -}}
+{{- $bytes := trimSuffix $unit . | float64 -}}
+{{- range until (index (dict "" 0 "k" 1 "m" 2 "g" 3 "t" 4 "p" 5) (lower (trunc 1 $unit)) | int) }}{{ $bytes = mulf $bytes $base }}{{ end -}}
+{{ $bytes }}
+{{- end -}}
