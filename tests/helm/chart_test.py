@@ -145,6 +145,19 @@ class MatrixTest(ChartTest):
                     self.assertIn("requests", container["resources"])
                 self.assertFalse(pod["enableServiceLinks"], name)
 
+    def test_a_container_of_the_users_is_hardened_unless_it_says_otherwise(self):
+        added = ("processor.extraContainers[0].name=handler", "processor.extraContainers[0].image=h")
+
+        def handler(*values):
+            pod = self.render(*added, *values).get("Deployment", "muster-processor-default")["spec"]["template"]["spec"]
+            own, more = pod["containers"]
+            return own["securityContext"], more
+
+        own, more = handler()
+        self.assertEqual(more, {"name": "handler", "image": "h", "securityContext": own})
+        _, more = handler("processor.extraContainers[0].securityContext.runAsUser=5")
+        self.assertEqual(more["securityContext"], {"runAsUser": 5})
+
     def test_only_the_scaling_agent_gets_a_token(self):
         for manifests in self.each():
             for name, pod in manifests.pods():
@@ -741,6 +754,25 @@ class TlsTest(ChartTest):
         self.assertEqual(roles["services"]["members"], ["cn:muster-services"])
         self.assertEqual(roles["submitters"], wanted["submitters"])
 
+    def test_a_disruption_budget_may_be_zero(self):
+        def spec(*values):
+            return self.render("initiator.pdb.enabled=true", *values).get(
+                "PodDisruptionBudget", "muster-initiator")["spec"]
+
+        self.assertEqual(spec("initiator.pdb.maxUnavailable=0")["maxUnavailable"], 0)
+        self.assertEqual(spec()["maxUnavailable"], 1)
+        self.assertEqual(spec("initiator.pdb.maxUnavailable=null")["maxUnavailable"], 1)
+        self.assertEqual(spec("initiator.pdb.minAvailable=0")["minAvailable"], 0)
+
+    def test_a_class_of_volumes_is_text(self):
+        for given, wanted in (("-", ""), ("fast", "fast"), ("yes", "yes")):
+            self.assertEqual(self.claim(f"nats.persistence.storageClass={given}")["storageClassName"], wanted)
+        self.assertNotIn("storageClassName", self.claim())
+
+    def claim(self, *values):
+        [claim] = self.render(*values).get("StatefulSet", "muster-nats")["spec"]["volumeClaimTemplates"]
+        return claim["spec"]
+
     def test_production_is_safe(self):
         manifests = rendered("production")
         self.assertIn("muster-deny", manifests.of("NetworkPolicy"))
@@ -841,6 +873,36 @@ class QueueGatewayTest(ChartTest):
             "muster", "doctor", "--gateway=muster-queue-gateway-pods.mesh.svc.cluster.local:10081"])
 
 
+class NotesTest(ChartTest):
+    """What is printed after an install; without a cluster, in a manifest of a copy of the chart."""
+
+    def notes(self, *values):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "muster"
+            shutil.copytree(CHART, copy)
+            text = (copy / "templates/NOTES.txt").read_text(encoding="utf-8")
+            (copy / "templates/notes.yaml").write_text(
+                '{{- define "notes" -}}' + text + '{{- end }}'
+                '{kind: Notes, metadata: {name: notes}, text: {{ include "notes" . | toJson }}}')
+            done = chart.helm("template", "muster", copy, "--namespace", NAMESPACE, *chart.options_of(values))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return chart.Manifests(done.stdout).get("Notes", "notes")["text"]
+
+    def test_a_batch_is_printed_for_a_job_that_a_pool_works_for(self):
+        self.assertIn("name: helm-test\n", self.notes())
+        said = self.notes("pools.default.jobs={retail,urgent=4}")
+        self.assertIn("muster batch submit retail ", said)
+        # An example in the name of a job of the user's would replace it.
+        self.assertNotIn("name: ", said)
+        self.assertIn("no pool works for its job, helm-test (pools.*.jobs)", said)
+
+    def test_it_says_why_there_is_no_helm_test(self):
+        self.assertIn("helm test muster", self.notes())
+        said = self.notes("tests.enabled=false")
+        self.assertIn("tests.enabled is false", said)
+        self.assertNotIn("no pool works", said)
+
+
 class SchemaTest(ChartTest):
     SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 
@@ -866,6 +928,14 @@ class SchemaTest(ChartTest):
                       "initiator.replicas=many", "nats.url=http://n"):
             place = "/" + value.partition("=")[0].replace(".", "/")
             self.assertIn(f"at '{place}", self.refusal(value))
+
+    def test_a_collector_is_an_address_that_every_exporter_reads_alike(self):
+        for endpoint in ("http://c:4317", "https://c.mesh.svc", "http://10.0.0.1:4318", "http://[fd00::1]:4318",
+                         "https://c.example.org/otlp"):
+            self.render(f"otel.endpoint={endpoint}")
+        for endpoint in ("c:4317", "HTTP://c:4317", "http://c:4317/", "https://c/otlp/", "http://", "grpc://c:4317",
+                         "http://c:port", "http://a b", "http://me:secret@c:4317", "http://c:4317?a=b"):
+            self.assertIn("at '/otel/endpoint'", self.refusal(f"otel.endpoint={endpoint}"))
 
     def test_every_object_is_closed_but_for_those_of_kubernetes(self):
         for path, node in self.nodes():
@@ -911,6 +981,15 @@ class LintTest(ChartTest):
                               *chart.options_of(files=files))
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertNotIn("[WARNING]", done.stdout)
+
+    def test_long_names_that_begin_alike_stay_apart(self):
+        begin = "a-very-long-name-of-a-release-of"
+        names = [{(one["kind"], one["metadata"]["name"]) for one in self.render(release=release).all}
+                 for release in (begin + "-shop", begin + "-bank")]
+        self.assertEqual(names[0] & names[1], set())
+        # What fits stays as it is.
+        self.assertIn("a-name-of-just-30-chars-muster", self.render(release="a-name-of-just-30-chars").of("Service"))
+        self.assertIn("b" * 30, self.render("fullnameOverride=" + "b" * 30).of("Service"))
 
     def test_long_and_odd_names_of_releases_fit(self):
         for release in ("a" * 53, "mesh.of-mine", "muster"):

@@ -4,11 +4,18 @@
 {{- default .Chart.Name .Values.nameOverride | replace "." "-" | trunc 30 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* 30 characters at most: with a component and a pool's name behind, 63 are the limit. */}}
+{{/*
+30 characters at most: with a component and a pool's name behind, 63 are the limit. A longer name ends in a
+hash of it, so that two which begin alike stay apart.
+*/}}
 {{- define "muster.fullname" -}}
 {{- $name := include "muster.name" . -}}
-{{- $full := default (ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name)) .Values.fullnameOverride -}}
-{{- $full | replace "." "-" | trunc 30 | trimSuffix "-" -}}
+{{- $full := default (ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name)) .Values.fullnameOverride | replace "." "-" -}}
+{{- if gt (len $full) 30 -}}
+{{ $full | trunc 25 | trimSuffix "-" }}-{{ sha256sum $full | trunc 4 }}
+{{- else -}}
+{{ $full | trimSuffix "-" }}
+{{- end -}}
 {{- end -}}
 
 {{/* (dict "root" $ "component" "initiator" ["pool" NAME]) */}}
@@ -128,6 +135,14 @@ scaleDown:
 {{- fail (printf "pools.%s: scaler.mode %s sizes a pool by its queues, so it needs jobs or scale.queues (or scale.enabled: false)" .pool .root.Values.scaler.mode) -}}
 {{- end -}}
 {{- $queues | toJson -}}
+{{- end -}}
+
+{{/* The first job that a pool names. */}}
+{{- define "muster.firstJob" -}}
+{{- $root := . -}}
+{{- $jobs := list -}}
+{{- range $pool, $_ := .Values.pools }}{{ $jobs = concat $jobs (include "muster.poolConf" (dict "root" $root "pool" $pool) | fromJson).jobs }}{{ end -}}
+{{ first $jobs | splitList "=" | first }}
 {{- end -}}
 
 {{/* Whether some pool works for the job of `helm test`. */}}

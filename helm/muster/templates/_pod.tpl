@@ -123,7 +123,12 @@ spec:
     {{- end }}
     {{- with .mounts }}{{ toYaml . | nindent 4 }}{{ end }}
     {{- with .conf.extraVolumeMounts }}{{ toYaml . | nindent 4 }}{{ end }}
-  {{- with .conf.extraContainers }}{{ toYaml . | nindent 2 }}{{ end }}
+  {{- range .conf.extraContainers }}
+  - {{- toYaml . | nindent 4 }}
+    {{- if not (hasKey . "securityContext") }}
+    securityContext: {{- include "muster.containerSecurity" $ | nindent 6 }}
+    {{- end }}
+  {{- end }}
   volumes:
   - {name: tmp, emptyDir: {}}
   {{- if not .data }}
@@ -275,7 +280,7 @@ spec:
   {{- if not (kindIs "invalid" .conf.pdb.minAvailable) }}
   minAvailable: {{ .conf.pdb.minAvailable }}
   {{- else }}
-  maxUnavailable: {{ default 1 .conf.pdb.maxUnavailable }}
+  maxUnavailable: {{ ternary 1 .conf.pdb.maxUnavailable (kindIs "invalid" .conf.pdb.maxUnavailable) }}
   {{- end }}
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
@@ -297,7 +302,7 @@ volumeClaimTemplates:
   spec:
     accessModes: [ReadWriteOnce]
     {{- with .conf.persistence.storageClass }}
-    storageClassName: {{ . }}
+    storageClassName: {{ ternary "" . (eq . "-") | quote }}
     {{- end }}
     resources: {requests: {storage: {{ .conf.persistence.size }}}}
 {{- end }}
