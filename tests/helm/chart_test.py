@@ -720,6 +720,75 @@ class RepeatsTest(ChartTest):
                       self.refusal("processor.extraContainers[0].name=processor"))
 
 
+class PodsTest(ChartTest):
+    """What the values of a component make of its workload and its pods."""
+
+    WORKLOADS = {"initiator": "muster-initiator", "controller": "muster-controller", "nats": "muster-nats",
+                 "processor": "muster-processor-default", "pools.default": "muster-processor-default",
+                 "scaler.agent": "muster-scaling-agent", "queueGateway": "muster-queue-gateway"}
+    ALL = (*GATEWAY, "scaler.mode=agent", "pools.default.jobs={retail,helm-test}")
+
+    def workload(self, path, *values):
+        return {one["metadata"]["name"]: one
+                for one in self.render(*self.ALL, *values).workloads()}[self.WORKLOADS[path]]
+
+    def test_a_workload_has_labels_and_annotations_of_the_users(self):
+        for path in self.WORKLOADS:
+            metadata = self.workload(path, f"{path}.workloadLabels.team=a",
+                                     f"{path}.workloadAnnotations.note=b")["metadata"]
+            self.assertLessEqual({"team": "a", "app.kubernetes.io/instance": "muster"}.items(),
+                                 metadata["labels"].items())
+            self.assertEqual(metadata["annotations"]["note"], "b")
+            pod = self.workload(path)["spec"]["template"]["metadata"]
+            self.assertNotIn("team", pod["labels"])
+        self.assertEqual(self.workload("processor", "processor.workloadAnnotations.note=b")["metadata"][
+            "annotations"], {"muster.io/replicas": "scaler", "note": "b"})
+
+    def test_labels_by_which_the_chart_selects_are_its_own(self):
+        for path in self.WORKLOADS:
+            where = "pools.default" if path == "processor" else path
+            for value, key in (("podLabels", "app.kubernetes.io/component"), ("workloadLabels", "helm.sh/chart"),
+                               ("workloadAnnotations", "muster.io/replicas")):
+                if value == "workloadAnnotations" and where != "pools.default":
+                    continue
+                dotted = key.replace(".", "\\.")
+                self.assertIn(f"{where}.{value}: {key} is set by the chart",
+                              self.refusal(*self.ALL, f"{path}.{value}.{dotted}=x"))
+
+    def test_nats_servers_have_probes_grace_and_volumes_of_the_users(self):
+        pod = self.workload(
+            "nats", "nats.startupProbe.failureThreshold=900", "nats.livenessProbe.timeoutSeconds=9",
+            "nats.readinessProbe.periodSeconds=7", "nats.terminationGracePeriodSeconds=120",
+            "nats.extraVolumes[0].name=mine", "nats.extraVolumeMounts[0].name=mine",
+            "nats.extraVolumeMounts[0].mountPath=/mine")["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        self.assertEqual(container["startupProbe"], {
+            "httpGet": {"path": "/healthz?js-server-only=true", "port": "monitor"},
+            "periodSeconds": 5, "timeoutSeconds": 1, "failureThreshold": 900})
+        self.assertEqual(container["livenessProbe"]["timeoutSeconds"], 9)
+        self.assertEqual(container["readinessProbe"]["periodSeconds"], 7)
+        self.assertEqual(pod["terminationGracePeriodSeconds"], 120)
+        self.assertIn({"name": "mine"}, pod["volumes"])
+        self.assertIn({"name": "mine", "mountPath": "/mine"}, container["volumeMounts"])
+        # A server leaves its clients for 30 s before it ends.
+        self.assertIn("/nats/terminationGracePeriodSeconds", self.refusal("nats.terminationGracePeriodSeconds=30"))
+        for name in ("conf", "tmp", "volume"):
+            self.assertIn(f"nats.extraVolumes: {name} is set by the chart",
+                          self.refusal(f"nats.extraVolumes[0].name={name}"))
+        self.assertIn("nats.extraVolumeMounts: /data is set by the chart", self.refusal(
+            "nats.extraVolumeMounts[0].name=tmp", "nats.extraVolumeMounts[0].mountPath=/data"))
+
+    def test_the_pods_of_helm_test_go_where_they_may(self):
+        pods = self.render(*self.ALL, "tests.nodeSelector.disk=fast", "tests.tolerations[0].operator=Exists",
+                           "tests.affinity.nodeAffinity.a=b", "imagePullSecrets[0].name=pull").of("Pod")
+        self.assertEqual(len(pods), 2)
+        for pod in pods.values():
+            self.assertLessEqual({
+                "nodeSelector": {"disk": "fast"}, "tolerations": [{"operator": "Exists"}],
+                "affinity": {"nodeAffinity": {"a": "b"}}, "imagePullSecrets": [{"name": "pull"}]}.items(),
+                pod["spec"].items())
+
+
 class TlsTest(ChartTest):
     def test_readiness_asks_a_port_for_health_alone_with_tls_or_without(self):
         for values in ("defaults", "production"):

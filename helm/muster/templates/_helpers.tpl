@@ -42,6 +42,20 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{/*
+The metadata of a Deployment or StatefulSet.
+(dict "root" $ "component" NAME ["pool" NAME] "conf" VALUES ["annotations" THOSE OF THE CHART])
+*/}}
+{{- define "muster.workloadMetadata" -}}
+name: {{ include "muster.componentName" . }}
+labels:
+  {{- include "muster.labels" . | nindent 2 }}
+  {{- with .conf.workloadLabels }}{{ toYaml . | nindent 2 }}{{ end }}
+{{- with merge (dict) (default dict .annotations) .conf.workloadAnnotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{/* The DNS name of a service of the release: (dict "root" $ "service" NAME) */}}
 {{- define "muster.host" -}}
 {{ .service }}.{{ .root.Release.Namespace }}.svc.{{ .root.Values.clusterDomain }}

@@ -1,11 +1,12 @@
 {{/*
-Refuses names in the extra lists of a component that the chart sets itself, or that stand there twice. An API
+Refuses names in the labels, annotations and extra lists of a component that the chart sets itself, or that stand there twice. An API
 server refuses some of them; Helm 3 keeps one of the two, and says nothing.
 (dict "spec" THE POD'S "root" $ "component" NAME ["pool" NAME] "conf" VALUES "data" VOLUME OF THE CLAIM)
 */}}
 {{- define "muster.checkRepeats" -}}
 {{- $where := get (dict "scaling-agent" "scaler.agent" "queue-gateway" "queueGateway") .component | default .component -}}
 {{- with .pool }}{{ $where = printf "pools.%s" . }}{{ end -}}
+{{- include "muster.checkLabels" (merge (dict "where" $where) .) -}}
 {{- $container := first .spec.containers -}}
 {{- /* What is extra comes last. An option has a variable, too, which it overrides. */ -}}
 {{- $variables := list -}}
@@ -40,6 +41,16 @@ server refuses some of them; Helm 3 keeps one of the two, and says nothing.
 {{- range slice $container.volumeMounts 0 (int (sub (len $container.volumeMounts) (len .conf.extraVolumeMounts))) }}{{ $taken = append $taken .mountPath }}{{ end -}}
 {{- include "muster.checkExtra" (dict "where" $where "what" "extraVolumeMounts" "conf" .conf "taken" $taken "key" "mountPath") -}}
 {{- include "muster.checkExtra" (dict "where" $where "what" "extraContainers" "conf" .conf "taken" (list $container.name) "key" "name") -}}
+{{- end -}}
+
+{{/* Labels and annotations: (dict "where" COMPONENT "root" $ "component" NAME ["pool" NAME] "conf" VALUES) */}}
+{{- define "muster.checkLabels" -}}
+{{- $own := include "muster.selectorLabels" . | fromYaml | keys -}}
+{{- include "muster.checkNames" (dict "where" (printf "%s.podLabels" .where) "taken" $own "names" (keys .conf.podLabels)) -}}
+{{- $own = include "muster.labels" . | fromYaml | keys -}}
+{{- include "muster.checkNames" (dict "where" (printf "%s.workloadLabels" .where) "taken" $own "names" (keys .conf.workloadLabels)) -}}
+{{- $own = ternary (list "muster.io/replicas") list (eq .component "processor") -}}
+{{- include "muster.checkNames" (dict "where" (printf "%s.workloadAnnotations" .where) "taken" $own "names" (keys .conf.workloadAnnotations)) -}}
 {{- end -}}
 
 {{/* (dict "where" COMPONENT "what" LIST OF ITS VALUES "conf" THEM "taken" NAMES OF THE CHART "key" THE MEMBER WITH THE NAME) */}}
