@@ -15,6 +15,7 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm/muster"
 PRODUCTION = CHART / "values-production.yaml"
+DEVELOPMENT = CHART / "values-dev.yaml"
 RELEASE, NAMESPACE = "muster", "mesh"
 TIMEOUT_SECONDS = 120
 SKIPPED = 77  # the exit code of a test program that could not run, as its ctest knows

@@ -18,7 +18,7 @@ import unittest
 import yaml
 
 import chart
-from chart import CHART, NAMESPACE, PRODUCTION, ChartTest
+from chart import CHART, DEVELOPMENT, NAMESPACE, PRODUCTION, ChartTest
 
 EXISTING_TLS = ("tls.enabled=true", "tls.existingSecret=services", "tls.existingNatsSecret=nats-tls",
                 "tls.existingClientSecret=client")
@@ -26,6 +26,7 @@ EXISTING_TLS = ("tls.enabled=true", "tls.existingSecret=services", "tls.existing
 MATRIX = {
     "defaults": {},
     "production": {"files": [PRODUCTION]},
+    "development": {"files": [DEVELOPMENT]},
     "an existing NATS": {"values": ("nats.enabled=false", "nats.url=nats://n:4222")},
     "an existing NATS with a password": {"values": (
         "nats.enabled=false", "nats.existingSecret=n", "nats.credentialsKey=creds", "nats.caKey=ca")},
@@ -972,6 +973,53 @@ class NotesTest(ChartTest):
         self.assertNotIn("no pool works", said)
 
 
+class MonitoringTest(ChartTest):
+    def test_a_pod_monitor_finds_the_metrics_of_every_service(self):
+        values = (*GATEWAY, "scaler.mode=agent", "pools.default.jobs={retail}", "metrics.enabled=true",
+                  "metrics.podMonitor.enabled=true", "metrics.podMonitor.interval=30s",
+                  "metrics.podMonitor.labels.release=of-mine")
+        manifests = self.render(*values)
+        monitor = manifests.get("PodMonitor", "muster")
+        self.assertEqual(monitor["metadata"]["labels"]["release"], "of-mine")
+        self.assertEqual(monitor["spec"]["podMetricsEndpoints"],
+                         [{"port": "metrics", "path": "/metrics", "interval": "30s"}])
+        self.assertEqual(monitor["spec"]["namespaceSelector"], {"matchNames": [NAMESPACE]})
+        selector = monitor["spec"]["selector"]
+        found = set()
+        for one in manifests.workloads():
+            labels = one["spec"]["template"]["metadata"]["labels"]
+            ports = {port["name"] for port in one["spec"]["template"]["spec"]["containers"][0]["ports"]}
+            if selector["matchLabels"].items() <= labels.items():
+                found.add(one["metadata"]["name"])
+            self.assertEqual("metrics" in ports, one["metadata"]["name"] != "muster-nats")
+        self.assertEqual(len(found), 6)
+        self.assertNotIn("ServiceMonitor", {one["kind"] for one in manifests.all})
+
+    def test_one_of_the_two_monitors_scrapes(self):
+        self.assertIn("need metrics.enabled", self.refusal("metrics.podMonitor.enabled=true"))
+        self.assertIn("each pod would be scraped twice", self.refusal(
+            "metrics.enabled=true", "metrics.podMonitor.enabled=true", "metrics.serviceMonitor.enabled=true"))
+
+
+class DevelopmentTest(ChartTest):
+    def test_it_is_small(self):
+        manifests = rendered("development")
+        self.assertEqual(manifests.of("PodDisruptionBudget"), {})
+        for one in manifests.workloads():
+            self.assertEqual(one["spec"].get("replicas"), 1, one["metadata"]["name"])
+        millicores = mebibytes = 0
+        for _, pod in manifests.pods():
+            requests = pod["containers"][0]["resources"]["requests"]
+            self.assertRegex(requests["cpu"], "^[0-9]+m$")
+            self.assertRegex(requests["memory"], "^[0-9]+Mi$")
+            millicores += int(requests["cpu"][:-1])
+            mebibytes += int(requests["memory"][:-2])
+        self.assertLessEqual(millicores, 300)
+        self.assertLessEqual(mebibytes, 700)
+        for claim in (claim for one in manifests.workloads() for claim in one["spec"].get("volumeClaimTemplates", [])):
+            self.assertRegex(claim["spec"]["resources"]["requests"]["storage"], "^[12]Gi$")
+
+
 class SchemaTest(ChartTest):
     SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 
@@ -1005,6 +1053,17 @@ class SchemaTest(ChartTest):
         for endpoint in ("c:4317", "HTTP://c:4317", "http://c:4317/", "https://c/otlp/", "http://", "grpc://c:4317",
                          "http://c:port", "http://a b", "http://me:secret@c:4317", "http://c:4317?a=b"):
             self.assertIn("at '/otel/endpoint'", self.refusal(f"otel.endpoint={endpoint}"))
+
+    def test_a_fraction_may_be_set_on_the_command_line(self):
+        manifests = self.render("scaler.mode=agent", "pools.default.jobs={retail}", "initiator.traceSample=0.25",
+                                "pools.default.scale.patience=0.75", "scaler.agent.replicaCores=1.5")
+        self.assertIn("--trace-sample=0.25", manifests.container("StatefulSet", "muster-initiator")["args"])
+        self.assertIn("--replica-cores=1.5", manifests.container("StatefulSet", "muster-scaling-agent")["args"])
+        rules = yaml.safe_load(manifests.get("ConfigMap", "muster-scaling-agent")["data"]["rules.yaml"])
+        self.assertEqual(rules["targets"]["default"]["patience"], 0.75)
+        for value in ("initiator.traceSample=1.5", "pools.default.scale.patience=much",
+                      "scaler.agent.replicaCores=-1.5"):
+            self.assertIn("at '/" + value.partition("=")[0].replace(".", "/"), self.refusal(value))
 
     def test_every_object_is_closed_but_for_those_of_kubernetes(self):
         for path, node in self.nodes():
@@ -1045,7 +1104,7 @@ class SchemaTest(ChartTest):
 
 class LintTest(ChartTest):
     def test_helm_lint_has_nothing_to_say(self):
-        for files in ((), (PRODUCTION,)):
+        for files in ((), (PRODUCTION,), (DEVELOPMENT,)):
             done = chart.helm("lint", "--strict", CHART, "--kube-version", "1.36",
                               *chart.options_of(files=files))
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

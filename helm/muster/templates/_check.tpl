@@ -43,8 +43,11 @@
 {{- if and $values.policy.enabled (not $values.tls.enabled) -}}
 {{- fail "policy.enabled needs tls.enabled: without certificates no caller can prove who it is" -}}
 {{- end -}}
-{{- if and (or $values.metrics.serviceMonitor.enabled $values.metrics.prometheusRule.enabled) (not $values.metrics.enabled) -}}
-{{- fail "metrics.serviceMonitor and metrics.prometheusRule need metrics.enabled" -}}
+{{- if and (or $values.metrics.serviceMonitor.enabled $values.metrics.podMonitor.enabled $values.metrics.prometheusRule.enabled) (not $values.metrics.enabled) -}}
+{{- fail "metrics.serviceMonitor, podMonitor and prometheusRule need metrics.enabled" -}}
+{{- end -}}
+{{- if and $values.metrics.serviceMonitor.enabled $values.metrics.podMonitor.enabled -}}
+{{- fail "metrics.serviceMonitor and metrics.podMonitor: each pod would be scraped twice; enable one of them" -}}
 {{- end -}}
 {{- if and $values.scaler.takeOver (eq $values.scaler.mode "none") -}}
 {{- fail "scaler.takeOver needs a scaler.mode other than none: it is a step on the way there" -}}
