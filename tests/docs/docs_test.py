@@ -23,7 +23,7 @@ DEFINED_TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.MULTILINE)
 
 def pages(root):
     yield from (page for page in root.glob("*.md"))
-    for folder in ("docs", "bench", "clients", "examples", "muster", "services", "cli", "tests"):
+    for folder in ("docs", "bench", "clients", "examples", "muster", "services", "cli", "tests", "helm"):
         yield from (root / folder).rglob("*.md")
 
 

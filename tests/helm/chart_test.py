@@ -12,6 +12,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -1018,6 +1019,16 @@ class DevelopmentTest(ChartTest):
         self.assertLessEqual(mebibytes, 700)
         for claim in (claim for one in manifests.workloads() for claim in one["spec"].get("volumeClaimTemplates", [])):
             self.assertRegex(claim["spec"]["resources"]["requests"]["storage"], "^[12]Gi$")
+
+
+class ReadmeTest(ChartTest):
+    def test_the_chart_shows_a_current_reference_of_its_values(self):
+        done = subprocess.run([sys.executable, "-B", chart.ROOT / "scripts/make_chart_docs", "--check"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        shown = chart.helm("show", "readme", CHART).stdout
+        for value in ("`nats.replicas`", "`scaler.takeOver`", "`processor.scale.sla.max`", "`pools.NAME`"):
+            self.assertIn(f"| {value} |", shown)
 
 
 class SchemaTest(ChartTest):
