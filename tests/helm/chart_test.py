@@ -521,7 +521,8 @@ class HandOverTest(ChartTest):
         live = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": replicas},
                 "metadata": {"name": self.NAME, "annotations": annotations or {}}}
         with chart.ApiServer({f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{self.NAME}": live}) as server:
-            return chart.template(*values, more=("--dry-run=server", "--kube-apiserver", server.url))
+            return chart.template(*values, more=(
+                "--dry-run=server", "--kube-apiserver", server.url, "--kubeconfig", os.devnull))
 
     def taken(self, *values, **live):
         done = self.template(*values, **live)
