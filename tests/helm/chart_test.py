@@ -49,6 +49,13 @@ MATRIX = {
                               "controller.persistence.enabled=false")},
     "no network policies and no test": {"values": ("networkPolicy.enabled=false",
                                                    "tests.enabled=false")},
+    "a PodMonitor": {"values": ("metrics.enabled=true", "metrics.podMonitor.enabled=true")},
+    "more of NATS, workloads and the test": {"values": (
+        *EXISTING_TLS, "nats.extraVolumes[0].name=mine", "nats.extraVolumes[0].emptyDir.medium=Memory",
+        "nats.extraVolumeMounts[0].name=mine", "nats.extraVolumeMounts[0].mountPath=/mine",
+        "nats.extraEnv[0].name=TZ", "nats.extraEnv[0].value=UTC", "nats.workloadLabels.team=a",
+        "nats.terminationGracePeriodSeconds=120", "processor.workloadAnnotations.note=b",
+        "tests.nodeSelector.disk=fast", "tests.tolerations[0].operator=Exists")},
     "everything of a component": {"values": (
         "initiator.nodeSelector.disk=fast", "initiator.tolerations[0].operator=Exists",
         "initiator.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
@@ -746,6 +753,12 @@ class PodsTest(ChartTest):
             self.assertNotIn("team", pod["labels"])
         self.assertEqual(self.workload("processor", "processor.workloadAnnotations.note=b")["metadata"][
             "annotations"], {"muster.io/replicas": "scaler", "note": "b"})
+
+    def test_a_list_or_labels_may_be_null(self):
+        for path in self.WORKLOADS.keys() - {"pools.default"}:  # which has no defaults to take out
+            names = ["podLabels", "podAnnotations", "workloadLabels", "workloadAnnotations", "extraEnv",
+                     "extraVolumes", "extraVolumeMounts", *(["extraArgs"] if path != "nats" else [])]
+            self.assertEqual(self.workload(path, *(f"{path}.{name}=null" for name in names)), self.workload(path))
 
     def test_labels_by_which_the_chart_selects_are_its_own(self):
         for path in self.WORKLOADS:

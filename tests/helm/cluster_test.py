@@ -18,12 +18,13 @@ import uuid
 import yaml
 
 import chart
-from chart import CHART, PRODUCTION, ChartTest
+from chart import CHART, DEVELOPMENT, PRODUCTION, ChartTest
 
 PATIENCE_SECONDS = 30
 MATRIX = {
     "defaults": {},
     "production": {"files": [PRODUCTION]},
+    "development": {"files": [DEVELOPMENT], "values": ("metrics.enabled=true", "metrics.podMonitor.enabled=true")},
     "HPA": {"values": ("scaler.mode=hpa", "pools.default.jobs={retail}", "metrics.enabled=true")},
     "HPA by CPU": {"values": ("scaler.mode=hpa", "pools.default.jobs={retail}",
                               "scaler.hpa.targetCPUUtilization=70")},
@@ -40,6 +41,9 @@ MATRIX = {
         "initiator.podAnnotations.note=b", "initiator.extraEnv[0].name=TZ",
         "initiator.extraEnv[0].value=UTC", "imagePullSecrets[0].name=pull",
         "pools.urgent.jobs={urgent=4}", "pools.urgent.pdb.minAvailable=1",
+        "nats.extraVolumes[0].name=mine", "nats.extraVolumes[0].emptyDir.medium=Memory",
+        "nats.extraVolumeMounts[0].name=mine", "nats.extraVolumeMounts[0].mountPath=/mine",
+        "initiator.workloadLabels.team=a", "tests.nodeSelector.disk=fast",
         "networkPolicy.apiServer.cidrs={10.0.0.1/32}", "otel.endpoint=http://collector:4317")},
 }
 

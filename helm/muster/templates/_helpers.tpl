@@ -51,7 +51,7 @@ name: {{ include "muster.componentName" . }}
 labels:
   {{- include "muster.labels" . | nindent 2 }}
   {{- with .conf.workloadLabels }}{{ toYaml . | nindent 2 }}{{ end }}
-{{- with merge (dict) (default dict .annotations) .conf.workloadAnnotations }}
+{{- with merge (dict) (default dict .annotations) (default dict .conf.workloadAnnotations) }}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}

@@ -11,7 +11,7 @@ server refuses some of them; Helm 3 keeps one of the two, and says nothing.
 {{- /* What is extra comes last. An option has a variable, too, which it overrides. */ -}}
 {{- $variables := list -}}
 {{- $options := list -}}
-{{- range slice $container.env 0 (int (sub (len $container.env) (len .conf.extraEnv))) -}}
+{{- range slice $container.env 0 (int (sub (len $container.env) (len (default list .conf.extraEnv)))) -}}
 {{- $variables = append $variables .name -}}
 {{- if hasPrefix "MUSTER_" .name }}{{ $options = append $options (printf "--%s" (trimPrefix "MUSTER_" .name | lower | replace "_" "-")) }}{{ end -}}
 {{- end -}}
@@ -34,11 +34,11 @@ server refuses some of them; Helm 3 keeps one of the two, and says nothing.
 {{- include "muster.checkNames" (dict "where" (printf "%s.extraArgs" $where) "taken" $options "names" $extraOptions) -}}
 {{- include "muster.checkExtra" (dict "where" $where "what" "extraEnv" "conf" .conf "taken" $variables "key" "name") -}}
 {{- $taken := list -}}
-{{- range slice .spec.volumes 0 (int (sub (len .spec.volumes) (len .conf.extraVolumes))) }}{{ $taken = append $taken .name }}{{ end -}}
+{{- range slice .spec.volumes 0 (int (sub (len .spec.volumes) (len (default list .conf.extraVolumes)))) }}{{ $taken = append $taken .name }}{{ end -}}
 {{- with .data }}{{ $taken = append $taken . }}{{ end -}}
 {{- include "muster.checkExtra" (dict "where" $where "what" "extraVolumes" "conf" .conf "taken" $taken "key" "name") -}}
 {{- $taken = list -}}
-{{- range slice $container.volumeMounts 0 (int (sub (len $container.volumeMounts) (len .conf.extraVolumeMounts))) }}{{ $taken = append $taken .mountPath }}{{ end -}}
+{{- range slice $container.volumeMounts 0 (int (sub (len $container.volumeMounts) (len (default list .conf.extraVolumeMounts)))) }}{{ $taken = append $taken .mountPath }}{{ end -}}
 {{- include "muster.checkExtra" (dict "where" $where "what" "extraVolumeMounts" "conf" .conf "taken" $taken "key" "mountPath") -}}
 {{- include "muster.checkExtra" (dict "where" $where "what" "extraContainers" "conf" .conf "taken" (list $container.name) "key" "name") -}}
 {{- end -}}
@@ -46,11 +46,11 @@ server refuses some of them; Helm 3 keeps one of the two, and says nothing.
 {{/* Labels and annotations: (dict "where" COMPONENT "root" $ "component" NAME ["pool" NAME] "conf" VALUES) */}}
 {{- define "muster.checkLabels" -}}
 {{- $own := include "muster.selectorLabels" . | fromYaml | keys -}}
-{{- include "muster.checkNames" (dict "where" (printf "%s.podLabels" .where) "taken" $own "names" (keys .conf.podLabels)) -}}
+{{- include "muster.checkNames" (dict "where" (printf "%s.podLabels" .where) "taken" $own "names" (keys (default dict .conf.podLabels))) -}}
 {{- $own = include "muster.labels" . | fromYaml | keys -}}
-{{- include "muster.checkNames" (dict "where" (printf "%s.workloadLabels" .where) "taken" $own "names" (keys .conf.workloadLabels)) -}}
+{{- include "muster.checkNames" (dict "where" (printf "%s.workloadLabels" .where) "taken" $own "names" (keys (default dict .conf.workloadLabels))) -}}
 {{- $own = ternary (list "muster.io/replicas") list (eq .component "processor") -}}
-{{- include "muster.checkNames" (dict "where" (printf "%s.workloadAnnotations" .where) "taken" $own "names" (keys .conf.workloadAnnotations)) -}}
+{{- include "muster.checkNames" (dict "where" (printf "%s.workloadAnnotations" .where) "taken" $own "names" (keys (default dict .conf.workloadAnnotations))) -}}
 {{- end -}}
 
 {{/* (dict "where" COMPONENT "what" LIST OF ITS VALUES "conf" THEM "taken" NAMES OF THE CHART "key" THE MEMBER WITH THE NAME) */}}
