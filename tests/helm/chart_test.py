@@ -571,6 +571,10 @@ class HandOverTest(ChartTest):
         manifests = self.taken(*step, annotations=kept)
         self.assertEqual(set(manifests.of("Deployment")), {"muster-processor-fixed"})
         self.assertIn(self.NAME, manifests.of("PodDisruptionBudget"))
+        # A pool that a scaler has already, and one that nobody has seen yet, stay in the release.
+        for live in ({"annotations": {"muster.io/replicas": "scaler"}}, {}):
+            self.assertIn(self.NAME, self.taken(*step, **live).of("Deployment"))
+        self.assertIn(self.NAME, self.render(*step).of("Deployment"))
         # Helm would delete a Deployment that leaves the release and does not say that it stays.
         said = self.refused(*step, annotations={"muster.io/replicas": "chart"})
         self.assertIn(f"kubectl -n mesh annotate deployment/{self.NAME} helm.sh/resource-policy=keep", said)

@@ -94,20 +94,21 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end -}}
 
 {{/*
-Refuses what would end running pods when a scaler gets a pool. Helm deletes what the last release had and
-this one has not: of `replicas`, Kubernetes then sets the default, one; of a Deployment, nothing is left
-unless its annotation keeps it. (dict "root" $ "pool" NAME "name" DEPLOYMENT "live" it or an empty dict)
+"leave" where the Deployment of a scaled pool has to leave the release, and stay: a step by which a scaler gets
+it with its replicas. Refuses what would end its pods: Helm deletes what the last release had and this one has
+not. Of `replicas`, Kubernetes then sets the default, one; of a Deployment, nothing is left unless its
+annotation keeps it. (dict "root" $ "pool" NAME "name" DEPLOYMENT "live" it, or an empty dict)
 */}}
-{{- define "muster.checkHandOver" -}}
+{{- define "muster.handOver" -}}
 {{- $scaler := .root.Values.scaler -}}
-{{- if .live -}}
-{{- $annotations := default dict .live.metadata.annotations -}}
+{{- if eq (dig "metadata" "annotations" "muster.io/replicas" "" .live) "chart" -}}
 {{- $replicas := int .live.spec.replicas -}}
 {{- if $scaler.takeOver -}}
-{{- if ne (index $annotations "helm.sh/resource-policy" | default "") "keep" -}}
+{{- if ne (dig "metadata" "annotations" "helm.sh/resource-policy" "" .live) "keep" -}}
 {{- fail (printf "pools.%s: with scaler.takeOver, this upgrade would delete Deployment %s with its %d pods: first run kubectl -n %s annotate deployment/%s helm.sh/resource-policy=keep" .pool .name $replicas .root.Release.Namespace .name) -}}
 {{- end -}}
-{{- else if and (eq (index $annotations "muster.io/replicas" | default "") "chart") (gt $replicas 1) (not $scaler.resetReplicas) -}}
+leave
+{{- else if and (gt $replicas 1) (not $scaler.resetReplicas) -}}
 {{- fail (printf "pools.%s: this upgrade would end %d of the %d pods of Deployment %s, since the chart has set its replicas and now leaves them to scaler.mode %s: take it over in four steps (docs/operations/kubernetes.md, \"From fixed replicas to a scaler\"), or set scaler.resetReplicas to begin with one" .pool (sub $replicas 1) $replicas .name $scaler.mode) -}}
 {{- end -}}
 {{- end -}}
