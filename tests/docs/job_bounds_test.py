@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Holds `muster job check` against docs/job_file.md: every example is taken, every bound is taken, and
-what lies just beyond it is refused."""
+"""Holds muster against docs/job_file.md: `muster job check` takes every example and every bound, and refuses
+what lies just beyond it; a batch is counted at every bound."""
 
+import json
 import os
 import pathlib
 import re
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MUSTER = os.environ["MUSTER"]
@@ -19,6 +22,24 @@ NANOSECONDS = {"d": 86_400_000_000_000, "h": 3_600_000_000_000, "m": 60_000_000_
 # What has to be as long as the key, for the key's longest value to make sense.
 TOGETHER = {"retention.content": ["retention.items", "retention.batch"],
             "retention.items": ["retention.batch"]}
+# Counts every transaction in each group of the job beside it, and gives a record for each of its outputs.
+HANDLER = """#!/usr/bin/env python3
+import json, sys, yaml
+job = yaml.safe_load(open("job.yaml"))
+for line in sys.stdin:
+    item = json.loads(line)
+    answer = {"item": item["item"], "outcome": "ok", "groups": {}}
+    for group in job.get("groups", []):
+        row = {key: "k" for key in group["keys"]} | {measure: len(item["transactions"]) for measure in group["measures"]}
+        answer["groups"][group["name"]] = [row]
+    if "outputs" in job:
+        record = {column: 1 for column in job["outputs"]["columns"]}
+        answer["outputs"] = [{"line": t["line"], "record": record} for t in item["transactions"]]
+    print(json.dumps(answer), flush=True)
+"""
+# Not the time that a busy machine needs for three records; the batch is late, and counted all the same.
+TOO_SHORT_TO_TRY = {"handler.deadline"}
+LATE = {"sla.max": 4}
 
 
 def rows():
@@ -134,6 +155,48 @@ class JobBoundsTest(unittest.TestCase):
                 if low > 0:
                     self.assert_refused(key, {key: write(low - 1)})
                 self.assert_refused(key, {name: write(high + 1) for name in [key, *TOGETHER.get(key, [])]})
+
+    def write_input(self, job):
+        """Three records of what the job reads; returns the file."""
+        columns = job["input"].get("columns", {})
+        names = list(columns.values() if isinstance(columns, dict) else columns)
+        path = self.file.with_name("input")
+        if job["input"]["format"] == "csv":
+            record = ",".join("x" for _ in names)
+            head = [] if job["input"].get("header") is False else [",".join(map(str, names))]
+            lines = [*head, record, record, record]
+        elif job["input"]["format"] == "jsonl":
+            lines = [json.dumps({name: "x" for name in names})] * 3
+        else:
+            lines = ["x"] * 3
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    def assert_counted(self, key, values):
+        handler = self.file.with_name("handler.py")
+        handler.write_text(HANDLER, encoding="utf-8")
+        handler.chmod(0o755)
+        values = {"handler.command": "[./handler.py]", **values}
+        if key == "handler.command":
+            values[key] = values[key].replace("sh", "./handler.py", 1)
+        self.file.write_text(sections(values), encoding="utf-8")
+        path = self.write_input(yaml.safe_load(self.file.read_text(encoding="utf-8")))
+        folder = tempfile.TemporaryDirectory(prefix="muster-bounds-")
+        self.addCleanup(folder.cleanup)
+        done = subprocess.run([MUSTER, "run", self.file, "--input", path, "--data-dir", folder.name, "--threads", "1", "-q"],
+                              capture_output=True, text=True, timeout=120, env={"PATH": os.environ["PATH"]})
+        self.assertIn("3 transactions = 3 aggregated", done.stdout, f"{values}{done.stderr}")
+        self.assertIn(done.returncode, {0, LATE.get(key, 0)}, f"{values}{done.stderr}")
+
+    def test_a_batch_is_counted_at_every_bound(self):
+        for key, kind, bounds, _ in rows():
+            if not bounds or key in ("handler.linked", "handler.grpc"):
+                continue
+            low, high, write = span(key, kind, bounds)
+            with self.subTest(key):
+                if key not in TOO_SHORT_TO_TRY:
+                    self.assert_counted(key, {key: write(low)})
+                self.assert_counted(key, {name: write(high) for name in [key, *TOGETHER.get(key, [])]})
 
 
 if __name__ == "__main__":
