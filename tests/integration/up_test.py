@@ -53,6 +53,21 @@ class UpTest(mesh_case.MeshTest):
         second.await_line("is used by another process")
         self.assertEqual(second.wait(), 5)
 
+    def test_no_command_waits_longer_for_a_frozen_process_than_it_is_told(self):
+        self.answer("job", "apply", harness.RETAIL_JOB)
+        data = retail_input(2000)
+        batch = str(self.submit("retail", data)["batch"])
+        self.mesh.up.signal(signal.SIGSTOP)
+        self.addCleanup(self.mesh.up.signal, signal.SIGCONT)
+        for command, code in ((["batch", "submit", "retail", "--input", data, "--new", "--wait-timeout", "2s"], 124),
+                              (["batch", "submit", "retail", "--input", data, "--wait", "--wait-timeout", "2s"], 124),
+                              (["batch", "watch", batch, "--wait-timeout", "2s"], 124),
+                              (["batch", "retry", batch, "--all", "--wait", "--wait-timeout", "2s"], 124),
+                              (["batch", "get", batch, "--timeout", "2s"], 5),
+                              (["worker", "list", "--timeout", "2s"], 5)):
+            done = self.ask(*command)  # which has a bound of its own
+            self.assertEqual(done.returncode, code, f"{command}: {done.stderr}")
+
     def test_every_role_is_heard_and_well(self):
         end = time.monotonic() + READY_SECONDS
         while (done := self.ask("doctor")).returncode != 0 and time.monotonic() < end:
