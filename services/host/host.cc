@@ -286,7 +286,12 @@ void Host::TellReadyLocked() {
   server_->SetReady(ready);
   if (health_ != nullptr) health_->SetReady(ready);
   if (std::exchange(told_ready_, ready) == ready) return;
-  base::Log(base::kInfo, ready ? "ready" : "not ready", {{"instance", options_.instance}});
+  const absl::string_view message = ready ? "ready" : "not ready";
+  base::Log(base::kInfo, message, {{"instance", options_.instance}});
+  if (const absl::Status told = starter_.TellReady(ready, message); !told.ok()) {
+    base::Log(base::kWarning, "what started this process does not hear whether it is ready",
+              {{"why", told.ToString()}});
+  }
 }
 
 void SwitchLogLevel(base::LogLevel level) {
@@ -309,8 +314,8 @@ os::StopOptions OnStop(const std::string& name, const HostOptions& options) {
 
 }  // namespace
 
-absl::Status RunRole(const std::string& program, const HostOptions& options,
-                     const MakeRole& make_role) {
+absl::Status RunRole(const std::string& program, HostOptions options, const MakeRole& make_role) {
+  options.notify_socket = os::TakeNotifyAddress();
   base::SetLogFormat(options.log_format);
   base::SetMinLogLevel(options.log_level);
   os::RaiseDescriptorLimit(rpc::kEnoughDescriptors);

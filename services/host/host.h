@@ -27,6 +27,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
+#include "muster/os/notify_socket.h"
 #include "muster/rpc/server.h"
 #include "services/host/host_options.h"
 #include "services/host/host_telemetry.h"
@@ -85,9 +86,11 @@ class Host {
   void OnConnection(bool connected) ABSL_LOCKS_EXCLUDED(mu_);
   void OnFail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   std::optional<absl::Status> Failure() ABSL_LOCKS_EXCLUDED(mu_);
+  // Tells health, the log, and the one that started this process.
   void TellReadyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const HostOptions options_;
+  const os::Notifier starter_{options_.notify_socket};
   Role* const role_;          // not owned
   base::Clock* const clock_;  // not owned
 
@@ -139,10 +142,9 @@ using MakeRole = std::function<absl::StatusOr<std::unique_ptr<Role>>(const HostO
                                                                      base::Clock* clock)>;
 
 // Runs a role, as `program`, until SIGTERM or SIGINT, and drains it. A second signal, or a role
-// that does not stop within the grace, ends the process with kHurried. Call it before any other
-// thread starts.
-absl::Status RunRole(const std::string& program, const HostOptions& options,
-                     const MakeRole& make_role);
+// that does not stop within the grace, ends the process with kHurried. Takes NOTIFY_SOCKET out of
+// the environment. Call it before any other thread starts.
+absl::Status RunRole(const std::string& program, HostOptions options, const MakeRole& make_role);
 
 struct ServiceProgram {
   RoleInfo role;

@@ -80,6 +80,7 @@ struct HostOptions {
   std::string health;   // HOST:PORT where health is answered without TLS; empty: nowhere
   std::string metrics;  // HOST:PORT where Prometheus reads them; empty: nowhere
   bool allow_plaintext_metrics = false;
+  std::string notify_socket;  // as NOTIFY_SOCKET of sd_notify(3); empty: nothing waits
   backend::NatsOptions nats;
   absl::Duration drain_grace = absl::Seconds(30);
   base::LogLevel log_level = base::kInfo;

@@ -1,5 +1,7 @@
 #include "services/host/host.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,6 +20,7 @@
 #include "muster/base/status.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
+#include "muster/os/notify_socket.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/status.h"
@@ -283,6 +286,28 @@ TEST_F(HostTest, IsNotReadyWhileItsServerIsAway) {
   EXPECT_EQ(health.Next(), "NOT_SERVING");
   server_.Restart();
   EXPECT_EQ(health.Next(), "SERVING");
+}
+
+// To systemd, or to the keeper of a replica: whatever the log shows.
+TEST_F(HostTest, TellsWhatStartedItWhetherItIsReady) {
+  auto starter = os::NotifySocket::Open();
+  ASSERT_TRUE(starter.ok()) << starter.status();
+  options_.notify_socket = starter->name();
+  const auto next = [&starter] {
+    pollfd told{starter->fd(), POLLIN, 0};
+    poll(&told, 1, -1);
+    return starter->TakeReadiness();
+  };
+  base::SetMinLogLevel(base::kError);
+  Start();
+  EXPECT_EQ(next(), true);
+  server_.Kill();
+  EXPECT_EQ(next(), false);
+  server_.Restart();
+  EXPECT_EQ(next(), true);
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(next(), false);
+  base::SetMinLogLevel(base::kInfo);
 }
 
 // For probes that have no certificate.

@@ -62,7 +62,7 @@ class Agent:
         self.process = subprocess.Popen(
             [os.environ["MUSTER_ACTUATE_PROGRAM"], folder, os.environ["MUSTER_KEEPER_PROGRAM"], GRACE,
              "60s", os.environ["MUSTER_PROCESSOR_PROGRAM"], *mesh.nats_arguments(), "--threads", "2",
-             "--lease", f"{Mesh.LEASE_SECONDS}s"],
+             "--lease", f"{Mesh.LEASE_SECONDS}s", "--log-level", "error", "--log-format", "json"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def say(self, line):

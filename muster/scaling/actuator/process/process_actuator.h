@@ -97,8 +97,8 @@ struct Options {
   absl::Duration unattended_limit = absl::Minutes(1);
 };
 
-// Thread-safe. A replica is ready when its program has said so on its stderr, as muster's services
-// do when health answers SERVING: "msg=ready instance=NAME".
+// Thread-safe. A replica is ready when its program has told READY=1 at NOTIFY_SOCKET, as muster's
+// services do when health answers SERVING.
 class ProcessActuator final : public scaling::actuator::Actuator {
  public:
   // `clock` is not owned. Creates the folder if needed. Starts no replicas.

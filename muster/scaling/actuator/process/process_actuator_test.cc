@@ -180,9 +180,7 @@ TEST_F(ProcessActuatorTest, StartsNothingWhenTheLeadRanOutWhileItWaitedForTheFol
 }
 
 TEST_F(ProcessActuatorTest, IsReadyOnlyWhileItsProgramSaysSo) {
-  Open(Script(absl::StrCat(WaitFor("open"), kSaysReady, "; ", WaitFor("lost"),
-                           "echo \"msg=x level=info msg=\\\"not ready\\\" "
-                           "instance=$MUSTER_INSTANCE\" >&2; ",
+  Open(Script(absl::StrCat(WaitFor("open"), kSaysReady, "; ", WaitFor("lost"), kSaysNotReady, "; ",
                            WaitFor("end"))));
   ASSERT_TRUE(Apply(1).ok());
   EXPECT_THAT(Replicas(), Each(Field(&Replica::state, ReplicaState::kStarting)));
@@ -190,6 +188,33 @@ TEST_F(ProcessActuatorTest, IsReadyOnlyWhileItsProgramSaysSo) {
   EXPECT_TRUE(AwaitReady(1));
   Make("lost");
   EXPECT_TRUE(Eventually([&] { return Replicas().at(0).state == ReplicaState::kStarting; }));
+}
+
+// An agent hands its own --log-level and --log-format on.
+TEST_F(ProcessActuatorTest, IsReadyWhateverItsProgramLogs) {
+  const std::string ends = absl::StrCat("; ", WaitFor("end"));
+  options_.targets = {
+      {"json", Script(absl::StrCat("echo '{\"level\":\"info\",\"msg\":\"ready\"}' >&2; ",
+                                   kSaysReady, ends))},
+      {"silent", Script(absl::StrCat(kSaysReady, ends))},
+      {"boaster", Script(absl::StrCat("echo \"msg=ready instance=$MUSTER_INSTANCE\" >&2; ",
+                                      kSaysNotReady, "; echo > ", PathOf("said"), ends))}};
+  options_.folder = folder_.path();
+  options_.keeper = MUSTER_KEEPER;
+  actuator_ = OpenAnother();
+  scaling::actuator::Order order = To(1);
+  for (const char* target : {"json", "silent", "boaster"}) {
+    order.target = target;
+    ASSERT_TRUE(actuator_->Apply(order).ok()) << target;
+  }
+  const auto state = [&](const char* target) {
+    return actuator_->Observe(target)->replicas.at(0).state;
+  };
+  for (const char* target : {"json", "silent"}) {
+    EXPECT_TRUE(Eventually([&] { return state(target) == ReplicaState::kReady; })) << target;
+  }
+  ASSERT_TRUE(Eventually([&] { return Exists("said"); }));
+  EXPECT_EQ(state("boaster"), ReplicaState::kStarting);
 }
 
 TEST_F(ProcessActuatorTest, GivesEachReplicaAFolderAnAddressAndANameOfItsOwn) {

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -23,24 +22,11 @@
 #include "muster/base/status.h"
 #include "muster/os/child_process.h"
 #include "muster/os/find_program.h"
+#include "muster/os/notify_socket.h"
 #include "muster/scaling/actuator/process/limits.h"
 #include "muster/scaling/actuator/process/state_folder.h"
 
 namespace muster::scaling::actuator::process {
-
-namespace {
-
-// Whole words only: "x-1" is not "x-10".
-bool HasWords(absl::string_view line, absl::string_view words) {
-  return absl::EndsWith(line, words) || absl::StrContains(line, absl::StrCat(words, " "));
-}
-
-}  // namespace
-
-ReplicaLog::ReplicaLog(std::string path, absl::string_view instance)
-    : path_(std::move(path)),
-      when_ready_(absl::StrCat(" msg=ready instance=", instance)),
-      when_not_ready_(absl::StrCat(" msg=\"not ready\" instance=", instance)) {}
 
 void ReplicaLog::Append(absl::string_view bytes) {
   Write(bytes);
@@ -78,8 +64,6 @@ void ReplicaLog::Write(absl::string_view bytes) {
 
 void ReplicaLog::EndLine() {
   const absl::string_view line = absl::StripAsciiWhitespace(line_);
-  if (HasWords(line, when_ready_)) is_ready_ = true;
-  if (HasWords(line, when_not_ready_)) is_ready_ = false;
   if (!line.empty()) {
     last_lines_.emplace_back(line.substr(0, kLastLineBytes));
     if (last_lines_.size() > kLastLines) last_lines_.pop_front();
@@ -111,7 +95,7 @@ absl::StatusOr<FileDescriptor> TakeSignals() {
 class Keeper {
  public:
   explicit Keeper(const KeeperOrder& order)
-      : order_(order), folder_(order.folder), log_(folder_.log(), folder_.instance()) {}
+      : order_(order), folder_(order.folder), log_(folder_.log()) {}
 
   absl::Status Start();
   void KeepUntilItEnds();
@@ -130,8 +114,10 @@ class Keeper {
   ReplicaLog log_;
   FileDescriptor signals_;
   FileDescriptor agents_;
+  std::optional<os::NotifySocket> readiness_;  // set once it has started
   std::unique_ptr<ChildProcess> child_;
   bool output_open_ = true, errors_open_ = true;
+  bool is_ready_ = false;  // as the program has told
   bool marked_ready_ = false;
   absl::Duration started_;
   std::optional<absl::Duration> alone_since_;
@@ -148,9 +134,11 @@ absl::Status Keeper::Start() {
   // Write the record before starting the program, so that every running program has a record.
   MUSTER_RETURN_IF_ERROR(
       folder_.WriteRecord({folder_.instance(), order_.target, *self, base::RealClock()->Now()}));
+  MUSTER_ASSIGN_OR_RETURN(readiness_, os::NotifySocket::Open());
   os::ProcessSpec program;
   MUSTER_ASSIGN_OR_RETURN(program.path, os::FindProgram(order_.program.front(), ""));
   program.argv = order_.program;
+  program.env = {{os::kNotifySocketVariable, readiness_->name()}};
   program.death_signal = SIGTERM;
   MUSTER_ASSIGN_OR_RETURN(child_, ChildProcess::Start(program));
   started_ = Now();
@@ -170,8 +158,9 @@ void Keeper::KeepUntilItEnds() {
 }
 
 void Keeper::Step() {
-  std::array<pollfd, 4> events{{{signals_.get(), POLLIN, 0},
+  std::array<pollfd, 5> events{{{signals_.get(), POLLIN, 0},
                                 {child_->ended_fd(), POLLIN, 0},
+                                {readiness_->fd(), POLLIN, 0},
                                 {output_open_ ? child_->output() : -1, POLLIN, 0},
                                 {errors_open_ ? child_->errors() : -1, POLLIN, 0}}};
   poll(events.data(), events.size(), static_cast<int>(absl::ToInt64Milliseconds(kKeeperTick)));
@@ -196,7 +185,8 @@ void Keeper::ReadOutput(int fd, bool* open) {
 }
 
 void Keeper::MarkReady() {
-  const bool ready = log_.is_ready() && !kill_at_.has_value();
+  is_ready_ = readiness_->TakeReadiness().value_or(is_ready_);
+  const bool ready = is_ready_ && !kill_at_.has_value();
   if (std::exchange(marked_ready_, ready) == ready) return;
   if (!ready) return folder_.Clear(Mark::kReady);
   // Without the mark the replica seems to be starting still; forget it, so that the next step tries

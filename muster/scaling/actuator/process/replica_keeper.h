@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,20 +15,15 @@
 
 namespace muster::scaling::actuator::process {
 
-// ReplicaLog: stores a replica's output and reads from it whether the replica is ready.
+// ReplicaLog: stores a replica's output.
 //
 // Not thread-safe. Two files at most: a full file becomes `path`.1, and a new one begins. When the
 // disk is full, output is lost and the replica goes on.
 class ReplicaLog {
  public:
-  // The replica is ready if the last of these two lines, as muster's services write them, is the
-  // first:
-  //   … msg=ready instance=INSTANCE            … msg="not ready" instance=INSTANCE
-  ReplicaLog(std::string path, absl::string_view instance);
+  explicit ReplicaLog(std::string path) : path_(std::move(path)) {}
 
   void Append(absl::string_view bytes);
-
-  bool is_ready() const { return is_ready_; }
 
   // The last kLastLines non-blank lines, joined into one; they mostly tell why a program ended.
   std::string LastLines() const;
@@ -37,13 +33,10 @@ class ReplicaLog {
   void EndLine();
 
   const std::string path_;
-  const std::string when_ready_;
-  const std::string when_not_ready_;
   os::FileDescriptor file_;
   size_t file_bytes_ = 0;
   std::string line_;  // the unfinished line, cut to the length that is kept
   std::deque<std::string> last_lines_;
-  bool is_ready_ = false;
 };
 
 // The keeper: the parent process of one replica. It starts the replica's program, writes its log,
@@ -55,6 +48,9 @@ class ReplicaLog {
 // checks whether an agent is present; after too long without one it makes the program drain. So a
 // replica is without an agent for a limited time only, whichever process dies first, and it
 // finishes its work in each case.
+//
+// The program tells its keeper whether it is ready, at NOTIFY_SOCKET (muster/os/notify_socket.h).
+// The keeper sets or clears the mark in its folder, where agents read it, later ones, too.
 
 struct KeeperOrder {
   std::string folder;  // a ReplicaFolder; its name is the instance

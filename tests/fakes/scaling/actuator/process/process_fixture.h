@@ -38,9 +38,9 @@ bool Eventually(Condition condition) {
   return true;
 }
 
-// Says that it is ready, as muster's services do.
-inline constexpr char kSaysReady[] =
-    "echo \"time=now level=info msg=ready instance=$MUSTER_INSTANCE\" >&2";
+// Tells its keeper that it is ready, as muster's services do, or that it is not any more.
+inline constexpr char kSaysReady[] = MUSTER_TELL_READY " 1";
+inline constexpr char kSaysNotReady[] = MUSTER_TELL_READY " 0";
 
 // A program for a shell.
 inline Program Script(const std::string& text) { return {"/bin/sh", {"-c", text}, {}}; }
