@@ -73,6 +73,7 @@ std::vector<Metric> Catalogue() {
       kGatewayConnections.entry(),
       kBuildInfo.entry(),
       kOverLimit.entry(),
+      kRefusedValues.entry(),
       kReadFailures.entry(),
       kTelemetryExports.entry(),
       kTelemetryDropped.entry(),

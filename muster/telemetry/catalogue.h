@@ -402,6 +402,13 @@ inline constexpr CounterMetric<1> kOverLimit{
     kEveryService,
     {"metric"},
     "Records and readings that went to the label value other, because the metric has too many"};
+inline constexpr CounterMetric<1> kRefusedValues{
+    "muster_metrics_refused_values_total",
+    "values",
+    kEveryService,
+    {"metric"},
+    "Values that were not recorded, because they are no finite number, or below zero and meant for "
+    "a counter"};
 inline constexpr CounterMetric<1> kReadFailures{
     "muster_metrics_read_failures_total",
     "scrapes",

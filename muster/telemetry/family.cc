@@ -1,6 +1,7 @@
 #include "muster/telemetry/family.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -46,20 +47,24 @@ double Folded(Fold fold, double a, double b) {
   return a + b;
 }
 
+bool IsRecordable(Kind kind, double value) {
+  return std::isfinite(value) && (kind != Kind::kCounter || value >= 0);
+}
+
 void Counter::Add(double by) const {
-  if (cell_ != nullptr) cell_->value.Increment(by);
+  if (cell_ != nullptr && cell_->family->Takes(by)) cell_->value.Increment(by);
 }
 
 void Gauge::Set(double value) const {
-  if (cell_ != nullptr) cell_->value.Set(value);
+  if (cell_ != nullptr && cell_->family->Takes(value)) cell_->value.Set(value);
 }
 
 void Gauge::Add(double by) const {
-  if (cell_ != nullptr) cell_->value.Increment(by);
+  if (cell_ != nullptr && cell_->family->Takes(by)) cell_->value.Increment(by);
 }
 
 void Histogram::Observe(double value, const Exemplar& exemplar) const {
-  if (cell_ == nullptr) return;
+  if (cell_ == nullptr || !cell_->family->Takes(value)) return;
   cell_->value.Observe(value);
   if (exemplar.exists()) cell_->Remember({exemplar, value});
 }
@@ -97,8 +102,14 @@ bool CardinalityLimit::Apply(LabelValues* values, size_t series) {
   return true;
 }
 
-Family::Family(const Metric& metric, Counter over_limit)
-    : metric_(metric), over_limit_(over_limit), limit_(metric) {}
+Family::Family(const Metric& metric, Counter over_limit, const Counters<1>& refused)
+    : metric_(metric), over_limit_(over_limit), refused_(refused), limit_(metric) {}
+
+bool Family::Takes(double value) const {
+  const bool takes = IsRecordable(metric_.kind, value);
+  if (!takes) refused_.With({metric_.name}).Add();
+  return takes;
+}
 
 Counter Family::CounterFor(absl::Span<const absl::string_view> values) {
   MUSTER_CHECK(metric_.kind == Kind::kCounter, metric_.name, " is no counter");
@@ -137,10 +148,12 @@ Family::Series* Family::MakeLocked(LabelValues values) {
   Series& series = series_.emplace_back();
   by_label_set_.emplace(Join(values), &series);
   series.values = std::move(values);
-  if (metric_.kind == Kind::kCounter) series.counter = std::make_unique<CounterCell>();
-  if (metric_.kind == Kind::kGauge) series.gauge = std::make_unique<GaugeCell>();
+  if (metric_.kind == Kind::kCounter) {
+    series.counter.reset(new CounterCell{this});
+  }
+  if (metric_.kind == Kind::kGauge) series.gauge.reset(new GaugeCell{this});
   if (metric_.kind == Kind::kHistogram) {
-    series.histogram = std::make_unique<HistogramCell>(metric_.buckets);
+    series.histogram = std::make_unique<HistogramCell>(this, metric_.buckets);
   }
   return &series;
 }

@@ -22,12 +22,18 @@
 
 namespace muster::telemetry {
 
+// What a metric can take: a finite number, and for a counter none below zero. One NaN would spoil a
+// sum for ever.
+bool IsRecordable(Kind kind, double value);
+
 struct CounterCell {
-  prometheus::Counter value;
+  Family* const family;  // not owned
+  prometheus::Counter value = {};
 };
 
 struct GaugeCell {
-  prometheus::Gauge value;
+  Family* const family;  // not owned
+  prometheus::Gauge value = {};
 };
 
 // An exemplar with the value that it stands for.
@@ -37,8 +43,9 @@ struct SeenExemplar {
 };
 
 struct HistogramCell {
-  explicit HistogramCell(absl::Span<const double> upper_bounds)
-      : value(std::vector<double>(upper_bounds.begin(), upper_bounds.end())),
+  HistogramCell(Family* owner, absl::Span<const double> upper_bounds)
+      : family(owner),
+        value(std::vector<double>(upper_bounds.begin(), upper_bounds.end())),
         bounds(upper_bounds),
         exemplars(bounds.size() + 1) {}
 
@@ -46,6 +53,7 @@ struct HistogramCell {
   // The latest of each bucket; empty: there is none.
   std::vector<SeenExemplar> Exemplars() ABSL_LOCKS_EXCLUDED(mu);
 
+  Family* const family;  // not owned
   prometheus::Histogram value;
   const absl::Span<const double> bounds;  // of the metric, a constant
   base::Mutex mu;
@@ -83,10 +91,13 @@ class CardinalityLimit {
 // Thread-safe. Cells stay until the family is destroyed.
 class Family {
  public:
-  // `over_limit` counts what goes to "other".
-  Family(const Metric& metric, Counter over_limit);
+  // `over_limit` counts what goes to "other", `refused` what is not recorded.
+  Family(const Metric& metric, Counter over_limit, const Counters<1>& refused);
 
   const Metric& metric() const { return metric_; }
+
+  // Whether the metric can take it; else counts it as refused.
+  bool Takes(double value) const;
 
   // `values` are as many as the metric's labels; the kind must be the metric's.
   Counter CounterFor(absl::Span<const absl::string_view> values) ABSL_LOCKS_EXCLUDED(mu_);
@@ -116,6 +127,7 @@ class Family {
 
   const Metric metric_;
   const Counter over_limit_;
+  const Counters<1> refused_;
   base::Mutex mu_;
   CardinalityLimit limit_ ABSL_GUARDED_BY(mu_);
   // By the values that callers have named, joined; several may share the series of "other".

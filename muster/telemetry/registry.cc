@@ -73,6 +73,7 @@ void Samples::Add(absl::string_view name, absl::Span<const absl::string_view> va
   Labels labels(values.begin(), values.end());
   const Family* const family = registry_->Known(name);
   MUSTER_CHECK(family != nullptr, "a reader sets ", name, ", which it has not declared");
+  if (!family->Takes(value)) return;
   std::map<Labels, double>& samples = by_metric_[std::string(name)];
   const auto [place, is_new] = samples.try_emplace(std::move(labels), value);
   if (!is_new) place->second = Folded(family->metric().fold, place->second, value);
@@ -94,9 +95,11 @@ std::unique_ptr<Reading> Registry::Read(absl::string_view source,
   return std::unique_ptr<Reading>(new Reading(made));
 }
 
-// The counter of what is over the limit comes first: other families count with it.
+// The counters of what is over the limit and of what is refused come first: other families count
+// with them.
 Registry::Registry() {
   over_limit_ = Counters<1>(this, kOverLimit);
+  refused_values_ = Counters<1>(this, kRefusedValues);
   read_failures_ = Counters<1>(this, kReadFailures);
 }
 
@@ -113,7 +116,9 @@ Family* Registry::Find(const Metric& metric) {
   const Counter over_limit = over_limit_.With({metric.name});
   base::MutexLock lock(&mu_);
   std::unique_ptr<Family>& family = families_[std::string(metric.name)];
-  if (family == nullptr) family = std::make_unique<Family>(metric, over_limit);
+  if (family == nullptr) {
+    family = std::make_unique<Family>(metric, over_limit, refused_values_);
+  }
   return family.get();
 }
 

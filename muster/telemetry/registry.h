@@ -19,6 +19,9 @@
 // Cardinality is bounded: a family takes kMaxOpenValues values of its first label. What comes later
 // shares the value "other", and kOverLimit counts it.
 //
+// Values that no metric can take (NaN, infinite, below zero for a counter) change nothing, and
+// kRefusedValues counts them.
+//
 // telemetry/otlp pushes the same to a collector (TakeSnapshot), and spans beside it (span.h).
 #pragma once
 
@@ -254,8 +257,9 @@ class Registry {
   base::Mutex mu_;
   std::map<std::string, std::unique_ptr<Family>> families_ ABSL_GUARDED_BY(mu_);  // by name
   std::list<std::weak_ptr<Reading::Source>> sources_ ABSL_GUARDED_BY(mu_);
-  Counters<1> over_limit_;     // set once, by the constructor
-  Counters<1> read_failures_;  // likewise
+  Counters<1> over_limit_;      // set once, by the constructor
+  Counters<1> refused_values_;  // likewise
+  Counters<1> read_failures_;   // likewise
 };
 
 }  // namespace muster::telemetry

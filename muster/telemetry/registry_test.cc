@@ -1,8 +1,10 @@
 #include "muster/telemetry/registry.h"
 
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -125,6 +127,45 @@ TEST_F(RegistryTest, CountsTheScrapesThatASourceFails) {
   });
   registry_.Scrape();
   EXPECT_EQ(Shown(R"(muster_metrics_read_failures_total{source="queues"})"), "2");
+}
+
+// One of them in a sum would be there until the service starts anew.
+TEST_F(RegistryTest, RecordsNoValueThatIsNoFiniteNumberAndSaysSo) {
+  const Counter items = Counters<2>(&registry_, kItems).With({"q", "aggregated"});
+  const Gauge tasks = Gauges<2>(&registry_, kDequeueTasks).With({"pool", "busy"});
+  const Histogram commits = Histograms<0>(&registry_, kSqliteCommit).With({});
+  items.Add(2);
+  tasks.Set(3);
+  commits.Observe(4);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> odd = {std::nan(""), kInfinity, -kInfinity};
+  const auto reading =
+      ReadAtScrape(&registry_, "queues", {kQueueBacklog.entry()}, [&](Samples* samples) {
+        samples->Set(kQueueBacklog, {"q"}, 5);
+        for (const double value : odd) samples->Set(kQueueBacklog, {"q"}, value);
+        return absl::OkStatus();
+      });
+  for (const double value : odd) {
+    items.Add(value);
+    tasks.Set(value);
+    tasks.Add(value);
+    commits.Observe(value);
+  }
+  items.Add(-1);
+  items.AddSeconds(absl::InfiniteDuration());
+  tasks.Add(-1);
+  const std::string page = registry_.Scrape();
+  EXPECT_EQ(In(page, R"(muster_items_total{queue="q",outcome="aggregated"})"), "2");
+  EXPECT_EQ(In(page, R"(muster_dequeue_tasks{pool="pool",state="busy"})"), "2");
+  EXPECT_EQ(In(page, "muster_sqlite_commit_seconds_sum"), "4");
+  EXPECT_EQ(In(page, "muster_sqlite_commit_seconds_count"), "1");
+  EXPECT_EQ(In(page, R"(muster_queue_backlog{queue="q"})"), "5");
+  const auto refused = [&](const char* metric) {
+    return In(page, absl::StrCat("muster_metrics_refused_values_total{metric=\"", metric, "\"}"));
+  };
+  EXPECT_EQ(refused("muster_items_total"), "5");
+  EXPECT_EQ(refused("muster_dequeue_tasks"), "6");
+  EXPECT_EQ(refused("muster_sqlite_commit_seconds"), "3");
 }
 
 TEST_F(RegistryTest, PutsWhatIsOverTheLimitUnderOtherAndSaysSo) {

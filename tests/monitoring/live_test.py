@@ -47,6 +47,7 @@ SILENT = {
     "muster_scale_forecast": "an agent forecasts when it has seen two weeks",
     "muster_duplicates_total": "a result is dropped after a worker froze for longer than its lease",
     "muster_metrics_over_limit_total": "it takes a thousand queues",
+    "muster_metrics_refused_values_total": "it takes a value that is no number",
     "muster_checkpoint_lag": "it takes a program that reads an event stream through an initiator",
     "muster_telemetry_exports_total": "it takes an OpenTelemetry collector",
     "muster_telemetry_dropped_total": "it takes an OpenTelemetry collector",
