@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "civetweb.h"
 #include "muster/base/mutex.h"
+#include "muster/base/text.h"
 
 namespace muster::telemetry {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 // civetweb looks at the clock once for each write: small ones let this server look, too.
 constexpr size_t kWriteBytes = size_t{16} << 10;
 constexpr std::chrono::milliseconds kKnockPause{10};
+constexpr size_t kMaxReasonBytes = 500;
 constexpr char kPrometheusType[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr char kOpenMetricsType[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -44,10 +46,6 @@ TextFormat FormatFor(mg_connection* connection) {
   return takes_it ? TextFormat::kOpenMetrics : TextFormat::kPrometheus;
 }
 
-bool Send(mg_connection* connection, absl::string_view bytes) {
-  return mg_write(connection, bytes.data(), bytes.size()) == static_cast<int>(bytes.size());
-}
-
 }  // namespace
 
 // One civetweb context with its handlers.
@@ -55,7 +53,8 @@ class MetricsServer::Http {
  public:
   Http(const MetricsServerOptions& options, Page page)
       : host_(HostOf(options.address)),
-        patience_(options.patience),
+        answer_patience_(options.answer_patience),
+        readiness_(options.readiness),
         clock_(options.clock),
         page_(std::move(page)) {}
   ~Http() {
@@ -66,23 +65,22 @@ class MetricsServer::Http {
   int port() const;
 
  private:
-  static int OnMetrics(mg_connection* connection, void* self) {
-    return static_cast<Http*>(self)->Serve(connection, /*is_metrics=*/true);
-  }
-  static int OnOther(mg_connection* connection, void* self) {
-    return static_cast<Http*>(self)->Serve(connection, /*is_metrics=*/false);
+  static int OnRequest(mg_connection* connection, void* self) {
+    return static_cast<Http*>(self)->Serve(connection);
   }
   // What keeps civetweb from starting; it logs nothing later on.
   static int OnLog(const mg_connection* connection, const char* message) ABSL_LOCKS_EXCLUDED(mu_);
 
   void Stop();
-  int Serve(mg_connection* connection, bool is_metrics);
-  Answer AnswerTo(absl::string_view method, bool is_metrics, TextFormat format) const;
+  int Serve(mg_connection* connection);
+  Answer AnswerTo(absl::string_view method, absl::string_view path, TextFormat format) const;
+  Answer TellReadiness() const;
   void SendInTime(mg_connection* connection, absl::string_view bytes) const;
 
   const std::string host_;  // without the brackets of IPv6
-  const absl::Duration patience_;
-  base::Clock* const clock_;  // not owned
+  const absl::Duration answer_patience_;
+  const std::function<absl::Status()> readiness_;  // may be null
+  base::Clock* const clock_;                       // not owned
   const Page page_;
   mg_context* context_ = nullptr;
   base::Mutex mu_;
@@ -100,7 +98,7 @@ int MetricsServer::Http::OnLog(const mg_connection* connection, const char* mess
 absl::Status MetricsServer::Http::Listen(const MetricsServerOptions& options) {
   const std::string threads = absl::StrCat(options.threads);
   const std::string waiting = absl::StrCat(kWaitingConnections);
-  const std::string patience = absl::StrCat(absl::ToInt64Milliseconds(patience_));
+  const std::string patience = absl::StrCat(absl::ToInt64Milliseconds(options.request_patience));
   const char* settings[] = {"listening_ports",
                             options.address.c_str(),
                             "num_threads",
@@ -123,8 +121,7 @@ absl::Status MetricsServer::Http::Listen(const MetricsServerOptions& options) {
                                                trouble_.empty() ? "cannot listen" : trouble_));
   }
   context_ = started;
-  mg_set_request_handler(context_, "/metrics$", &OnMetrics, this);
-  mg_set_request_handler(context_, "/**", &OnOther, this);
+  mg_set_request_handler(context_, "/**", &OnRequest, this);
   return absl::OkStatus();
 }
 
@@ -144,19 +141,32 @@ int MetricsServer::Http::port() const {
   return mg_get_server_ports(context_, 1, ports) > 0 ? ports[0].port : 0;
 }
 
-Answer MetricsServer::Http::AnswerTo(absl::string_view method, bool is_metrics,
+Answer MetricsServer::Http::AnswerTo(absl::string_view method, absl::string_view path,
                                      TextFormat format) const {
   if (method != "GET" && method != "HEAD") {
     return {405, "Method Not Allowed", "text/plain", "GET is what this server answers\n"};
   }
-  if (!is_metrics) return {404, "Not Found", "text/plain", "the metrics are at /metrics\n"};
+  if (path == "/healthz") return {200, "OK", "text/plain", "alive\n"};
+  if (path == "/readyz") return TellReadiness();
+  if (path != "/metrics") {
+    return {404, "Not Found", "text/plain",
+            "the metrics are at /metrics; probes ask /healthz and /readyz\n"};
+  }
   const bool is_open_metrics = format == TextFormat::kOpenMetrics;
   return {200, "OK", is_open_metrics ? kOpenMetricsType : kPrometheusType, page_(format)};
 }
 
-int MetricsServer::Http::Serve(mg_connection* connection, bool is_metrics) {
-  const absl::string_view method = mg_get_request_info(connection)->request_method;
-  Answer answer = AnswerTo(method, is_metrics, FormatFor(connection));
+Answer MetricsServer::Http::TellReadiness() const {
+  const absl::Status ready = readiness_ ? readiness_() : absl::OkStatus();
+  if (ready.ok()) return {200, "OK", "text/plain", "ready\n"};
+  return {503, "Service Unavailable", "text/plain",
+          absl::StrCat(base::Printable(ready.message(), kMaxReasonBytes), "\n")};
+}
+
+int MetricsServer::Http::Serve(mg_connection* connection) {
+  const mg_request_info* const request = mg_get_request_info(connection);
+  const absl::string_view method = request->request_method;
+  Answer answer = AnswerTo(method, request->local_uri, FormatFor(connection));
   std::string bytes =
       absl::StrCat("HTTP/1.1 ", answer.code, " ", answer.reason, "\r\nContent-Type: ", answer.type,
                    "\r\nContent-Length: ", answer.body.size(), "\r\nConnection: close\r\n\r\n");
@@ -166,11 +176,12 @@ int MetricsServer::Http::Serve(mg_connection* connection, bool is_metrics) {
 }
 
 void MetricsServer::Http::SendInTime(mg_connection* connection, absl::string_view bytes) const {
-  const absl::Duration deadline = clock_->Monotonic() + patience_;
+  const absl::Duration deadline = clock_->Monotonic() + answer_patience_;
   while (!bytes.empty() && clock_->Monotonic() < deadline) {
     const absl::string_view next = bytes.substr(0, kWriteBytes);
-    if (!Send(connection, next)) return;
-    bytes.remove_prefix(next.size());
+    const int sent = mg_write(connection, next.data(), next.size());
+    if (sent <= 0) return;
+    bytes.remove_prefix(static_cast<size_t>(sent));
   }
 }
 

@@ -1,4 +1,8 @@
-// MetricsServer: answers GET /metrics over HTTP with a page of text, for Prometheus.
+// MetricsServer: answers over HTTP, for Prometheus and for probes:
+//
+//   GET /metrics   a page of text
+//   GET /healthz   200 as long as the process serves
+//   GET /readyz    200, or 503; one line says why
 //
 // It is made to be forgotten: a few threads of its own, no more connections than it has room for,
 // and no peer keeps it busy. Each connection is for one answer; one that asks slowly, or reads
@@ -10,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
@@ -17,17 +22,24 @@
 
 namespace muster::telemetry {
 
-// Connections that are answered at a time, each by a thread: two Prometheus servers and a person.
-inline constexpr int kServerThreads = 3;
+// Connections that are answered at a time, each by a thread. Each of a few dozen peers that connect
+// and ask nothing holds one up for kRequestPatience, and Prometheus gives up after 10 seconds.
+inline constexpr int kServerThreads = 16;
 // Connections that wait for such a thread, and again as many in the kernel's queue.
-inline constexpr int kWaitingConnections = 16;
-// For the request to arrive, and for the answer to be taken. Prometheus gives up after 10 seconds.
-inline constexpr absl::Duration kPeerPatience = absl::Seconds(5);
+inline constexpr int kWaitingConnections = 64;
+// For the request to arrive, and for a peer that takes nothing of its answer.
+inline constexpr absl::Duration kRequestPatience = absl::Seconds(1);
+// For the whole answer to be taken.
+inline constexpr absl::Duration kAnswerPatience = absl::Seconds(5);
 
 struct MetricsServerOptions {
   std::string address;  // HOST:PORT; port 0: one that is free
   int threads = kServerThreads;
-  absl::Duration patience = kPeerPatience;
+  absl::Duration request_patience = kRequestPatience;
+  absl::Duration answer_patience = kAnswerPatience;
+  // Whether the process is ready: OK, or why it is not. Called by the server's threads, several at
+  // a time. Null: it is ready as long as it serves.
+  std::function<absl::Status()> readiness = nullptr;
   base::Clock* clock = base::RealClock();  // not owned
 };
 

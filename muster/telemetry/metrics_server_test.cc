@@ -35,7 +35,8 @@ class MetricsServerTest : public ::testing::Test {
   std::unique_ptr<MetricsServer> StartImpatient() {
     MetricsServerOptions options;
     options.threads = 1;
-    options.patience = absl::Milliseconds(100);
+    options.request_patience = absl::Milliseconds(100);
+    options.answer_patience = absl::Milliseconds(100);
     return Start(options);
   }
 
@@ -65,6 +66,22 @@ TEST_F(MetricsServerTest, AnswersHeadWithoutThePage) {
   const auto server = Start();
   EXPECT_THAT(Peer(server->address()).Ask("HEAD /metrics HTTP/1.1\r\nHost: here\r\n\r\n"),
               AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), EndsWith("\r\n\r\n")));
+}
+
+TEST_F(MetricsServerTest, TellsProbesWhetherTheProcessIsReadyAndWhyNot) {
+  constexpr char kHealth[] = "GET /healthz HTTP/1.0\r\n\r\n";
+  constexpr char kReady[] = "GET /readyz HTTP/1.0\r\n\r\n";
+  const auto server = Start();
+  EXPECT_THAT(Peer(server->address()).Ask(kReady),
+              AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("\r\n\r\nready\n")));
+  MetricsServerOptions options;
+  options.readiness = [] { return absl::UnavailableError("it waits for\nits queues"); };
+  const auto waiting = Start(options);
+  EXPECT_THAT(Peer(waiting->address()).Ask(kHealth),
+              AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("\r\n\r\nalive\n")));
+  const std::string answer = Peer(waiting->address()).Ask(kReady);
+  EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("it waits for")));
+  EXPECT_EQ(answer.find('\n', answer.find("\r\n\r\n") + 4), answer.size() - 1) << "one line";
 }
 
 TEST_F(MetricsServerTest, RefusesOtherPathsAndMethods) {
@@ -103,6 +120,16 @@ TEST_F(MetricsServerTest, CutsOffAPeerThatAsksNothing) {
   Peer half(server->address());
   half.Send("GET /metrics HTT");
   EXPECT_THAT(Peer(server->address()).Ask(kGet), EndsWith("muster_up 1\n"));
+}
+
+// Port scanners, and probes that only connect.
+TEST_F(MetricsServerTest, AnswersWhileManyPeersAskNothing) {
+  const auto server = Start();
+  std::vector<std::unique_ptr<Peer>> silent;
+  for (int i = 0; i < 50; ++i) silent.push_back(std::make_unique<Peer>(server->address()));
+  Peer scrape(server->address());
+  scrape.GiveUpAfter(absl::Seconds(10));  // as Prometheus does
+  EXPECT_THAT(scrape.Ask(kGet), EndsWith("muster_up 1\n"));
 }
 
 TEST_F(MetricsServerTest, AnswersManyPeersOneAfterTheOther) {

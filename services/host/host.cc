@@ -48,7 +48,9 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock,
                                "the server accepts it"));
   };
   backends_ = std::make_unique<backend::Backends>(std::move(nats), registry());
-  if (telemetry_ != nullptr) telemetry_->Watch(backends_.get());
+  if (telemetry_ == nullptr) return;
+  telemetry_->Watch(backends_.get());
+  telemetry_->TellReadiness([this] { return Readiness(); });
 }
 
 telemetry::Registry* Host::registry() const {
@@ -85,6 +87,19 @@ absl::Status Host::ListenForHealth() {
   health.allow_plaintext = true;
   health.clock = clock_;
   MUSTER_ASSIGN_OR_RETURN(health_, rpc::Server::Start(health, {}));
+  return absl::OkStatus();
+}
+
+absl::Status Host::Readiness() {
+  base::MutexLock lock(&mu_);
+  if (draining_) return absl::UnavailableError("it drains");
+  if (!open_) {
+    return absl::UnavailableError(absl::StrCat("it is starting, and waits for ", waiting_for_));
+  }
+  if (!connected_) {
+    return absl::UnavailableError(
+        "it has lost its connection to the NATS server, and connects anew");
+  }
   return absl::OkStatus();
 }
 
@@ -256,6 +271,7 @@ void Host::Drain() {
     base::MutexLock lock(&mu_);
     MUSTER_CHECK(open_, options_.instance, " is drained, and was not open");
     open_ = false;
+    draining_ = true;
     TellReadyLocked();
   }
   role_->Drain(options_.drain_grace);

@@ -64,6 +64,8 @@ class Host {
 
   absl::Status Open(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status ListenForHealth();
+  // OK, or in a few words why this instance is not ready.
+  absl::Status Readiness() ABSL_LOCKS_EXCLUDED(mu_);
   // The error that calls answer before the role is open.
   absl::Status NotOpenYet() ABSL_LOCKS_EXCLUDED(mu_);
   rpc::ServerOptions ServerOptions() const;
@@ -98,9 +100,10 @@ class Host {
   base::CondVar changed_;
   bool open_ ABSL_GUARDED_BY(mu_) = false;
   bool connected_ ABSL_GUARDED_BY(mu_) = true;  // the first connection is part of opening
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;
   bool told_ready_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> failed_ ABSL_GUARDED_BY(mu_);
-  std::string waiting_for_ ABSL_GUARDED_BY(mu_) = "its stores";
+  std::string waiting_for_ ABSL_GUARDED_BY(mu_) = "its stores";  // and why, if that is known
   // Why it waits, if not for an answer.
   std::optional<base::Mismatch> mismatch_ ABSL_GUARDED_BY(mu_);
 

@@ -54,12 +54,27 @@ absl::Status HostTelemetry::Serve(const HostOptions& options, base::Clock* clock
   telemetry::MetricsServerOptions server;
   server.address = options.metrics;
   server.clock = clock;
+  server.readiness = [this] { return Readiness(); };
   MUSTER_ASSIGN_OR_RETURN(
       server_, telemetry::MetricsServer::Start(server, [this](telemetry::TextFormat format) {
         return registry_.Scrape(format);
       }));
   base::Log(base::kInfo, "metrics", {{"at", absl::StrCat(address(), "/metrics")}});
   return absl::OkStatus();
+}
+
+void HostTelemetry::TellReadiness(std::function<absl::Status()> readiness) {
+  base::MutexLock lock(&mu_);
+  readiness_ = std::move(readiness);
+}
+
+absl::Status HostTelemetry::Readiness() {
+  std::function<absl::Status()> readiness;
+  {
+    base::MutexLock lock(&mu_);
+    readiness = readiness_;
+  }
+  return readiness ? readiness() : absl::UnavailableError("it is starting");
 }
 
 void HostTelemetry::Watch(backend::Backends* backends) {

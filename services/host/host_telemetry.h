@@ -1,7 +1,8 @@
 // HostTelemetry: the registry of a service, the metrics that every service has, the server that
-// shows them to Prometheus, and the export to an OpenTelemetry collector.
+// shows them to Prometheus and answers probes, and the export to an OpenTelemetry collector.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "muster/backend/backend.h"
 #include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/telemetry/metrics_server.h"
 #include "muster/telemetry/otlp/otlp.h"
 #include "muster/telemetry/registry.h"
@@ -16,7 +18,7 @@
 
 namespace muster::host {
 
-// Thread-safe, but for Watch and Close.
+// Thread-safe, but for Watch, TellReadiness and Close.
 class HostTelemetry {
  public:
   // Whether a service with these options, in this environment, has any telemetry.
@@ -34,6 +36,9 @@ class HostTelemetry {
   // Where metrics are served, which options.metrics has asked for.
   const std::string& address() const { return server_->address(); }
 
+  // Has /readyz answer what `readiness` says, instead of that the service starts. It is called by
+  // several threads until Close() or the destructor returns.
+  void TellReadiness(std::function<absl::Status()> readiness) ABSL_LOCKS_EXCLUDED(mu_);
   // Shows the connections of `backends`, which outlives this, or Close().
   void Watch(backend::Backends* backends);
   // Serves no more, and reads nothing any more; what is recorded later is still exported. Handles
@@ -43,7 +48,10 @@ class HostTelemetry {
  private:
   HostTelemetry();
   absl::Status Serve(const HostOptions& options, base::Clock* clock);
+  absl::Status Readiness() ABSL_LOCKS_EXCLUDED(mu_);
 
+  base::Mutex mu_;
+  std::function<absl::Status()> readiness_ ABSL_GUARDED_BY(mu_);  // empty: it is not known yet
   telemetry::Registry registry_;
   std::unique_ptr<telemetry::Reading> connections_;
   std::unique_ptr<telemetry::MetricsServer> server_;  // null: it is not wanted

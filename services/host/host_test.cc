@@ -38,6 +38,7 @@ namespace {
 using grpc::health::v1::Health;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -187,9 +188,11 @@ class HostTest : public ::testing::Test {
     }
     return "";
   }
-  std::string Metrics() const {
-    return telemetry::Peer(MetricsAddress()).Ask("GET /metrics HTTP/1.0\r\n\r\n");
+  // GETs a path where metrics are served.
+  std::string Probe(absl::string_view path) const {
+    return telemetry::Peer(MetricsAddress()).Ask(absl::StrCat("GET ", path, " HTTP/1.0\r\n\r\n"));
   }
+  std::string Metrics() const { return Probe("/metrics"); }
   bool Logged(absl::string_view text) const {
     const std::vector<std::string> lines = log_.lines();
     return std::any_of(lines.begin(), lines.end(),
@@ -221,6 +224,30 @@ TEST_F(HostTest, ServesMetricsAlsoBeforeItIsReady) {
                             "QueueService/GetQueueStats\",code=\"NOT_FOUND\"} 1\n")) {
     base::LetOthersRun();  // the call is measured after its answer is sent
   }
+}
+
+TEST_F(HostTest, TellsProbesWhyItIsNotReady) {
+  options_.metrics = "127.0.0.1:0";
+  server_.Kill();
+  Start();
+  while (!Logged("not ready: what is needed does not answer")) std::this_thread::yield();
+  EXPECT_THAT(Probe("/healthz"), HasSubstr("HTTP/1.1 200 "));
+  EXPECT_THAT(Probe("/readyz"), AllOf(HasSubstr("HTTP/1.1 503 "),
+                                      HasSubstr("it is starting, and waits for the queues: ")));
+  server_.Restart();
+  role_.AwaitEvents(1);
+  HealthWatch health(Connect());
+  health.Await("SERVING");
+  EXPECT_THAT(Probe("/readyz"), AllOf(HasSubstr("HTTP/1.1 200 "), HasSubstr("\r\n\r\nready\n")));
+  server_.Kill();
+  health.Await("NOT_SERVING");
+  EXPECT_THAT(Probe("/readyz"), AllOf(HasSubstr("HTTP/1.1 503 "), HasSubstr("NATS server")));
+  server_.Restart();
+  health.Await("SERVING");
+  std::string while_draining;
+  role_.on_drain_ = [&] { while_draining = Probe("/readyz"); };
+  EXPECT_EQ(Stop(), absl::OkStatus());
+  EXPECT_THAT(while_draining, AllOf(HasSubstr("HTTP/1.1 503 "), HasSubstr("it drains")));
 }
 
 TEST_F(HostTest, MeasuresNothingUnlessItIsTold) {
@@ -420,7 +447,6 @@ TEST_F(HostTest, EndsAtOnceWhereWaitingIsOfNoUse) {
   EXPECT_TRUE(absl::IsInvalidArgument(Await()));
 }
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::CaptureStdout;

@@ -137,6 +137,9 @@ absl::Status Serve(const Options& options, const std::stop_token& signals) {
   std::unique_ptr<host::HostTelemetry> telemetry;
   if (host::HostTelemetry::IsWanted(options.host)) {
     MUSTER_ASSIGN_OR_RETURN(telemetry, host::HostTelemetry::Start(options.host, clock));
+    telemetry->TellReadiness([&state] {
+      return state.is_ready() ? absl::OkStatus() : absl::UnavailableError(state.InWords());
+    });
   }
   telemetry::Registry* const metrics = telemetry == nullptr ? nullptr : telemetry->registry();
 

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "muster/os/file_descriptor.h"
 
@@ -35,6 +36,12 @@ class Peer {
     address.sin_port = htons(static_cast<uint16_t>(PortOf(server)));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
+
+  // Later reads end after so long without a byte.
+  void GiveUpAfter(absl::Duration limit) {
+    const timeval time = absl::ToTimeval(limit);
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
   }
 
   void Send(absl::string_view text) {
