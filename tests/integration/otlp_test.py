@@ -108,6 +108,22 @@ class RunTest(CollectedTest, MusterTest):
         self.assertEqual(committed, set(processed))
 
 
+    def test_a_collector_that_hangs_delays_no_end_whatever_time_a_call_may_take(self):
+        self.open_receiver()
+        self.receiver.set_hanging(True)
+        os.environ["OTEL_EXPORTER_OTLP_TIMEOUT"] = "3600000"
+        done = self.muster("run", str(self.job), "--input", str(self.lines("a", "b", "c")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_variable_that_is_wrong_is_refused_by_name(self):
+        self.open_receiver()
+        os.environ["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
+        self.addCleanup(os.environ.pop, "OTEL_EXPORTER_OTLP_PROTOCOL")
+        done = self.muster("run", str(self.job), "--input", str(self.lines("a")))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("OTEL_EXPORTER_OTLP_PROTOCOL", done.stderr)
+
+
 class OtlpTest(CollectedTest, MeshTest):
     def make_mesh(self):
         return TracedMesh(self.metrics, self.folder, self.nats_server, self.nats_servers)

@@ -1,44 +1,327 @@
 #include "muster/telemetry/otlp/environment.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <string>
+#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "muster/base/log.h"
+#include "muster/base/quantity.h"
+#include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/telemetry/otlp/otlp.h"
 
 namespace muster::telemetry {
 namespace {
 
-constexpr char kIntervalVariable[] = "OTEL_METRIC_EXPORT_INTERVAL";
+constexpr char kExporterPrefix[] = "OTEL_EXPORTER_OTLP_";
 
-std::string Variable(const std::string& name) {
-  const char* const value =
-      std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no thread changes it
-  return value == nullptr ? "" : value;
+// The samplers of the specification; what decides here is --trace-sample.
+constexpr absl::string_view kSamplers[] = {"always_on",
+                                           "always_off",
+                                           "traceidratio",
+                                           "parentbased_always_on",
+                                           "parentbased_always_off",
+                                           "parentbased_traceidratio",
+                                           "jaeger_remote",
+                                           "parentbased_jaeger_remote",
+                                           "xray"};
+
+absl::Status Wrong(absl::string_view name, absl::string_view value, absl::string_view instead) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is '", base::Printable(value, 200), "': ", instead));
 }
+
+// Decodes %XX; a percent sign that begins no such code is wrong.
+absl::StatusOr<std::string> PercentDecoded(absl::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size() || !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 1])) ||
+        !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 2]))) {
+      return absl::InvalidArgumentError("a percent sign is written %25");
+    }
+    decoded += absl::HexStringToBytes(text.substr(i + 1, 2));
+    i += 2;
+  }
+  return decoded;
+}
+
+// NAME=VALUE,NAME=VALUE. Errors do not repeat the text.
+absl::StatusOr<NamesAndValues> PairsOf(absl::string_view variable, absl::string_view text) {
+  NamesAndValues pairs;
+  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    const std::pair<absl::string_view, absl::string_view> sides =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    const absl::string_view name = absl::StripAsciiWhitespace(sides.first);
+    const auto value = PercentDecoded(absl::StripAsciiWhitespace(sides.second));
+    if (name.empty() || !absl::StrContains(part, '=') || !value.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          variable, ": entry ", pairs.size() + 1,
+          " is not NAME=VALUE; entries have commas between them, and in a value a comma is written "
+          "%2C and a percent sign %25"));
+    }
+    pairs.emplace_back(std::string(name), *value);
+  }
+  return pairs;
+}
+
+absl::StatusOr<std::string> EndpointOf(absl::string_view variable, absl::string_view text) {
+  constexpr absl::string_view kInstead =
+      "write http://HOST:PORT, or https://HOST:PORT for TLS; the port of a collector for gRPC is "
+      "mostly 4317";
+  if (absl::StrContains(text, '@')) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        variable, " has an '@': credentials belong into OTEL_EXPORTER_OTLP_HEADERS; ", kInstead));
+  }
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits("://", 1));
+  const std::string scheme = absl::AsciiStrToLower(parts.first);
+  if (!absl::StrContains(text, "://") || (scheme != "http" && scheme != "https")) {
+    return Wrong(variable, text, kInstead);
+  }
+  const absl::string_view place = absl::StripSuffix(parts.second, "/");
+  if (absl::StrContains(place, '/')) {
+    return Wrong(variable, text,
+                 absl::StrCat("muster sends by gRPC, which has no path; ", kInstead));
+  }
+  const size_t colon = place.rfind(':');
+  const size_t bracket = place.rfind(']');
+  const bool has_port = colon != place.npos && (bracket == place.npos || colon > bracket);
+  const absl::string_view host = place.substr(0, has_port ? colon : place.npos);
+  int port = scheme == "https" ? 443 : 80;
+  if (has_port && (!absl::SimpleAtoi(place.substr(colon + 1), &port) || port < 1 || port > 65535)) {
+    return Wrong(variable, text, kInstead);
+  }
+  const bool is_v6 = absl::StartsWith(host, "[") && absl::EndsWith(host, "]") && host.size() > 2;
+  const bool is_name = !host.empty() && std::all_of(host.begin(), host.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_';
+  });
+  if (!is_v6 && !is_name) return Wrong(variable, text, kInstead);
+  return absl::StrCat(scheme, "://", host, ":", port);
+}
+
+// Milliseconds, as the specification has it, or with a unit.
+absl::StatusOr<absl::Duration> TimeOf(absl::string_view variable, absl::string_view text) {
+  constexpr absl::string_view kInstead =
+      "write a number of milliseconds above 0, such as 10000, or a time with its unit, such as "
+      "10s; "
+      "an hour at most";
+  int64_t milliseconds = 0;
+  absl::StatusOr<absl::Duration> time = absl::SimpleAtoi(text, &milliseconds)
+                                            ? absl::Milliseconds(milliseconds)
+                                            : base::ParseDuration(text);
+  if (!time.ok() || *time <= absl::ZeroDuration() || *time > kMaxCallTimeout) {
+    return Wrong(variable, text, kInstead);
+  }
+  return time;
+}
+
+absl::StatusOr<bool> BoolOf(absl::string_view variable, absl::string_view text) {
+  if (absl::EqualsIgnoreCase(text, "true")) return true;
+  if (text.empty() || absl::EqualsIgnoreCase(text, "false")) return false;
+  return Wrong(variable, text, "write true or false");
+}
+
+class SettingsReader {
+ public:
+  explicit SettingsReader(const Variables& variables) : variables_(variables) {}
+
+  absl::StatusOr<OtlpSettings> Read() {
+    MUSTER_ASSIGN_OR_RETURN(const bool disabled,
+                            BoolOf("OTEL_SDK_DISABLED", Take("OTEL_SDK_DISABLED")));
+    if (disabled) return OtlpSettings();
+    MUSTER_RETURN_IF_ERROR(ReadSignal(Signal::kTraces, &settings_.traces));
+    MUSTER_RETURN_IF_ERROR(ReadSignal(Signal::kMetrics, &settings_.metrics));
+    MUSTER_RETURN_IF_ERROR(ReadSignal(Signal::kLogs, &settings_.logs));
+    MUSTER_RETURN_IF_ERROR(ReadSampler());
+    MUSTER_RETURN_IF_ERROR(ReadMetricSettings());
+    MUSTER_RETURN_IF_ERROR(ReadResource());
+    WarnOfOthers();
+    return std::move(settings_);
+  }
+
+ private:
+  // A variable that is set to nothing counts as unset, as the specification says.
+  std::string Take(const std::string& name) {
+    taken_.insert(name);
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? "" : std::string(absl::StripAsciiWhitespace(found->second));
+  }
+
+  // The variable of this signal, or else of all: its name and its value.
+  std::pair<std::string, std::string> TakeOf(Signal signal, absl::string_view what) {
+    const std::string all = absl::StrCat(kExporterPrefix, what);
+    const std::string own =
+        absl::StrCat(kExporterPrefix, absl::AsciiStrToUpper(SignalName(signal)), "_", what);
+    std::string value = Take(own);
+    std::string common = Take(all);
+    if (!value.empty()) return {own, std::move(value)};
+    return {all, std::move(common)};
+  }
+
+  absl::Status ReadSignal(Signal signal, SignalSettings* to) {
+    const std::string exporter =
+        absl::StrCat("OTEL_", absl::AsciiStrToUpper(SignalName(signal)), "_EXPORTER");
+    const std::string chosen = Take(exporter);
+    if (!chosen.empty() && chosen != "otlp" && chosen != "none") {
+      return Wrong(exporter, chosen,
+                   absl::StrCat("write otlp, or none to leave ", SignalName(signal), " out"));
+    }
+    const auto [protocol, protocol_value] = TakeOf(signal, "PROTOCOL");
+    if (!protocol_value.empty() && protocol_value != "grpc") {
+      return Wrong(protocol, protocol_value,
+                   "muster sends by grpc alone: write grpc, and name the collector's port for gRPC "
+                   "(mostly 4317) as the endpoint");
+    }
+    MUSTER_RETURN_IF_ERROR(ReadConnection(signal, to));
+    if (chosen == "none") to->endpoint.clear();
+    if (chosen == "otlp" && !to->is_sent()) {
+      settings_.warnings.push_back(
+          absl::StrCat(exporter, " is otlp, and no endpoint is set: nothing is sent; set ",
+                       kExporterPrefix, "ENDPOINT=http://HOST:PORT"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadConnection(Signal signal, SignalSettings* to) {
+    if (const auto [name, value] = TakeOf(signal, "ENDPOINT"); !value.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(to->endpoint, EndpointOf(name, value));
+    }
+    if (const auto [name, value] = TakeOf(signal, "TIMEOUT"); !value.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(to->timeout, TimeOf(name, value));
+    }
+    if (const auto [name, value] = TakeOf(signal, "COMPRESSION"); !value.empty()) {
+      if (value != "gzip" && value != "none") return Wrong(name, value, "write gzip or none");
+      to->compressed = value == "gzip";
+    }
+    // By the specification the endpoint's scheme decides.
+    if (const auto [name, value] = TakeOf(signal, "INSECURE"); !value.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(const bool insecure, BoolOf(name, value));
+      if (insecure && to->has_tls()) {
+        return Wrong(name, value, "the endpoint begins with https://; write http:// there");
+      }
+    }
+    MUSTER_RETURN_IF_ERROR(ReadHeaders(signal, to));
+    return ReadCertificates(signal, to);
+  }
+
+  absl::Status ReadHeaders(Signal signal, SignalSettings* to) {
+    const auto [variable, text] = TakeOf(signal, "HEADERS");
+    MUSTER_ASSIGN_OR_RETURN(to->headers, PairsOf(variable, text));
+    for (auto& [name, value] : to->headers) {
+      name = absl::AsciiStrToLower(name);
+      const bool is_name = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+      });
+      const bool is_value = std::all_of(value.begin(), value.end(),
+                                        [](unsigned char c) { return absl::ascii_isprint(c); });
+      if (!is_name || !is_value || absl::EndsWith(name, "-bin")) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(variable,
+                         ": a header's name has letters, digits, '-', '_' and '.', and its value "
+                         "printable ASCII characters"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadCertificates(Signal signal, SignalSettings* to) {
+    const auto [variable, path] = TakeOf(signal, "CERTIFICATE");
+    if (!path.empty() && access(path.c_str(), R_OK) != 0) {
+      return Wrong(variable, path, "no such file that can be read; name the trusted roots (PEM)");
+    }
+    to->certificate = path;
+    for (const char* what : {"CLIENT_CERTIFICATE", "CLIENT_KEY"}) {
+      const auto [name, value] = TakeOf(signal, what);
+      if (value.empty()) continue;
+      return Wrong(name, value,
+                   "muster shows no certificate to a collector; unset it, and send to a collector "
+                   "of this host, which does");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadSampler() {
+    constexpr char kSampler[] = "OTEL_TRACES_SAMPLER";
+    const std::string sampler = Take(kSampler);
+    Take("OTEL_TRACES_SAMPLER_ARG");
+    if (sampler.empty()) return absl::OkStatus();
+    if (std::find(std::begin(kSamplers), std::end(kSamplers), sampler) == std::end(kSamplers)) {
+      return Wrong(kSampler, sampler,
+                   "there is no such sampler; unset it, and say with --trace-sample of the "
+                   "initiator which share of batches is traced");
+    }
+    settings_.warnings.push_back(
+        absl::StrCat(kSampler,
+                     " has no effect: --trace-sample of the initiator says which share "
+                     "of batches is traced"));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMetricSettings() {
+    constexpr char kInterval[] = "OTEL_METRIC_EXPORT_INTERVAL";
+    if (const std::string text = Take(kInterval); !text.empty()) {
+      int64_t milliseconds = 0;
+      if (!absl::SimpleAtoi(text, &milliseconds) || milliseconds <= 0) {
+        return Wrong(kInterval, text, "write a number of milliseconds above 0");
+      }
+      settings_.metric_interval = absl::Milliseconds(milliseconds);
+    }
+    constexpr char kTemporality[] = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+    const std::string temporality = Take(kTemporality);
+    if (temporality.empty() || absl::EqualsIgnoreCase(temporality, "cumulative")) {
+      return absl::OkStatus();
+    }
+    return Wrong(kTemporality, temporality,
+                 "muster sends cumulative sums: unset it, and have the collector make deltas");
+  }
+
+  absl::Status ReadResource() {
+    constexpr char kAttributes[] = "OTEL_RESOURCE_ATTRIBUTES";
+    MUSTER_ASSIGN_OR_RETURN(settings_.resource, PairsOf(kAttributes, Take(kAttributes)));
+    for (const auto& [name, value] : settings_.resource) {
+      if (!base::IsValidUtf8(name) || !base::IsValidUtf8(value)) {
+        return absl::InvalidArgumentError(absl::StrCat(kAttributes, " is not UTF-8"));
+      }
+    }
+    // It wins over service.name of the attributes: the last of a name counts.
+    const std::string name = Take("OTEL_SERVICE_NAME");
+    if (!base::IsValidUtf8(name))
+      return absl::InvalidArgumentError("OTEL_SERVICE_NAME is not UTF-8");
+    if (!name.empty()) settings_.resource.emplace_back("service.name", name);
+    return absl::OkStatus();
+  }
+
+  void WarnOfOthers() {
+    std::vector<std::string> others;
+    for (const auto& [name, value] : variables_) {
+      if (!value.empty() && taken_.count(name) == 0) others.push_back(name);
+    }
+    if (others.empty()) return;
+    settings_.warnings.push_back(
+        absl::StrCat("without effect here: ", absl::StrJoin(others, ", ")));
+  }
+
+  const Variables& variables_;
+  std::set<std::string> taken_;
+  OtlpSettings settings_;
+};
 
 }  // namespace
-
-bool WantsOtlp() {
-  return !Variable("OTEL_EXPORTER_OTLP_ENDPOINT").empty() &&
-         !absl::EqualsIgnoreCase(Variable("OTEL_SDK_DISABLED"), "true");
-}
-
-absl::StatusOr<std::unique_ptr<OtlpExport>> OtlpExport::StartIfWanted(const OtlpResource& resource,
-                                                                      Registry* registry,
-                                                                      base::Clock* clock) {
-  if (!WantsOtlp()) return nullptr;
-  absl::StatusOr<std::unique_ptr<OtlpExport>> started = Start(resource, registry, clock);
-  if (!absl::IsUnimplemented(started.status())) return started;
-  base::Log(base::kWarning, "no telemetry is sent", {{"why", started.status().message()}});
-  return nullptr;
-}
 
 absl::string_view SignalName(Signal signal) {
   switch (signal) {
@@ -52,26 +335,49 @@ absl::string_view SignalName(Signal signal) {
   return "logs";
 }
 
-bool WantsSignal(Signal signal) {
-  return Variable(absl::StrCat("OTEL_", absl::AsciiStrToUpper(SignalName(signal)), "_EXPORTER")) !=
-         "none";
-}
+bool SignalSettings::has_tls() const { return absl::StartsWith(endpoint, "https://"); }
 
-absl::StatusOr<absl::Duration> MetricInterval() {
-  const std::string text = Variable(kIntervalVariable);
-  if (text.empty()) return absl::Minutes(1);
-  int64_t milliseconds = 0;
-  if (!absl::SimpleAtoi(text, &milliseconds) || milliseconds <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(kIntervalVariable, " is '", text, "', not a number of milliseconds above 0"));
+const SignalSettings& OtlpSettings::of(Signal signal) const {
+  switch (signal) {
+    case Signal::kTraces:
+      return traces;
+    case Signal::kMetrics:
+      return metrics;
+    case Signal::kLogs:
+      break;
   }
-  return absl::Milliseconds(milliseconds);
+  return logs;
 }
 
-bool SetsTimeout(Signal signal) {
-  const std::string own =
-      absl::StrCat("OTEL_EXPORTER_OTLP_", absl::AsciiStrToUpper(SignalName(signal)), "_TIMEOUT");
-  return !Variable("OTEL_EXPORTER_OTLP_TIMEOUT").empty() || !Variable(own).empty();
+Variables OtelVariables() {
+  Variables variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::pair<absl::string_view, absl::string_view> sides =
+        absl::StrSplit(*entry, absl::MaxSplits('=', 1));
+    if (!absl::StartsWith(sides.first, "OTEL_") || sides.second.empty()) continue;
+    variables.emplace(std::string(sides.first), std::string(sides.second));
+  }
+  return variables;
+}
+
+absl::StatusOr<OtlpSettings> ReadOtlpSettings(const Variables& variables) {
+  return SettingsReader(variables).Read();
+}
+
+bool WantsOtlp() {
+  const absl::StatusOr<OtlpSettings> settings = ReadOtlpSettings(OtelVariables());
+  return !settings.ok() || settings->is_sent() || !settings->warnings.empty();
+}
+
+absl::StatusOr<std::unique_ptr<OtlpExport>> OtlpExport::StartIfWanted(const OtlpResource& resource,
+                                                                      Registry* registry,
+                                                                      base::Clock* clock) {
+  MUSTER_ASSIGN_OR_RETURN(const OtlpSettings settings, ReadOtlpSettings(OtelVariables()));
+  for (const std::string& warning : settings.warnings) {
+    base::Log(base::kWarning, "variables of OpenTelemetry", {{"what", warning}});
+  }
+  if (!settings.is_sent()) return nullptr;
+  return Start(resource, settings, registry, clock);
 }
 
 }  // namespace muster::telemetry

@@ -1,5 +1,11 @@
-// The variables of OpenTelemetry that muster reads itself; the library reads the others.
+// OtlpSettings: what the variables of OpenTelemetry (OTEL_…) say about the export. muster reads
+// them itself, by the specification, and tells the library all that it is to do.
 #pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -11,14 +17,44 @@ enum class Signal { kTraces, kMetrics, kLogs };
 
 absl::string_view SignalName(Signal signal);  // "traces" …
 
-// Whether OTEL_<SIGNAL>_EXPORTER leaves the signal in: it does unless it is "none".
-bool WantsSignal(Signal signal);
+// How long a call may take, unless the environment says.
+inline constexpr absl::Duration kCallTimeout = absl::Seconds(2);
+inline constexpr absl::Duration kMaxCallTimeout = absl::Hours(1);
 
-// OTEL_METRIC_EXPORT_INTERVAL, or a minute. InvalidArgument: it is no positive number of
-// milliseconds.
-absl::StatusOr<absl::Duration> MetricInterval();
+using NamesAndValues = std::vector<std::pair<std::string, std::string>>;
 
-// Whether the environment sets how long a call of this signal may take.
-bool SetsTimeout(Signal signal);
+// What is sent of one signal, and where.
+struct SignalSettings {
+  std::string endpoint;  // http://HOST:PORT or https://HOST:PORT; empty: nothing is sent
+  absl::Duration timeout = kCallTimeout;
+  NamesAndValues headers;
+  std::string certificate;  // path of trusted roots (PEM); empty: the system's
+  bool compressed = false;  // by gzip
+
+  bool is_sent() const { return !endpoint.empty(); }
+  bool has_tls() const;
+};
+
+struct OtlpSettings {
+  SignalSettings traces, metrics, logs;
+  absl::Duration metric_interval = absl::Minutes(1);
+  // Of all that is sent; service.name among them if the environment names one.
+  NamesAndValues resource;
+  // Variables that have no effect here, each with what to do instead.
+  std::vector<std::string> warnings;
+
+  const SignalSettings& of(Signal signal) const;
+  bool is_sent() const { return traces.is_sent() || metrics.is_sent() || logs.is_sent(); }
+};
+
+// By name.
+using Variables = std::map<std::string, std::string>;
+
+// Those of this process that begin with OTEL_ and have a value.
+Variables OtelVariables();
+
+// InvalidArgument: a variable is wrong, or asks for what muster cannot do; the message names it,
+// and says what to write instead. It never repeats headers, which may be secrets.
+absl::StatusOr<OtlpSettings> ReadOtlpSettings(const Variables& variables);
 
 }  // namespace muster::telemetry

@@ -1,6 +1,8 @@
 #include "muster/telemetry/otlp/otlp.h"
 
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "muster/base/status.h"
 #include "muster/telemetry/catalogue.h"
 #include "muster/telemetry/export_queue.h"
+#include "muster/telemetry/otlp/call_thread.h"
 #include "muster/telemetry/otlp/environment.h"
 #include "muster/telemetry/otlp/records.h"
 #include "opentelemetry/exporters/otlp/otlp_grpc_exporter_factory.h"
@@ -31,8 +34,6 @@ namespace {
 namespace otel = opentelemetry;
 using otel::sdk::common::ExportResult;
 
-// How long a call may take, unless the environment says: a process that ends waits for one.
-constexpr std::chrono::seconds kCallTimeout{2};
 // A call costs as much as some ten spans.
 constexpr absl::Duration kLinger = absl::Milliseconds(50);
 // Log records are longer than spans: a call of so many fits what a collector takes, 4 MiB.
@@ -53,17 +54,37 @@ void SilenceLibrary() {
           new otel::sdk::common::internal_log::NoopLogHandler));
 }
 
-otel::sdk::resource::Resource ResourceOf(const OtlpResource& resource) {
-  return otel::sdk::resource::Resource::Create({{"service.namespace", "muster"},
-                                                {"service.name", resource.service},
-                                                {"service.instance.id", resource.instance},
-                                                {"service.version", resource.version}});
+// Who sends. Records of the library point to it.
+struct Sender {
+  otel::sdk::resource::Resource resource;
+  otel::nostd::unique_ptr<otel::sdk::instrumentationscope::InstrumentationScope> scope;
+};
+
+// The library reads OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME, too, without decoding them:
+// what it is told here wins.
+otel::sdk::resource::Resource ResourceOf(const OtlpResource& resource,
+                                         const OtlpSettings& settings) {
+  otel::sdk::resource::ResourceAttributes attributes = {{"service.namespace", "muster"},
+                                                        {"service.name", resource.service},
+                                                        {"service.instance.id", resource.instance},
+                                                        {"service.version", resource.version}};
+  for (const auto& [name, value] : settings.resource) attributes[name] = value;
+  return otel::sdk::resource::Resource::Create(attributes);
 }
 
+// All that the library would read from the environment by itself.
 template <typename Options>
-Options OptionsOf(Signal signal) {
+Options OptionsOf(const SignalSettings& settings) {
   Options options;
-  if (!SetsTimeout(signal)) options.timeout = kCallTimeout;
+  options.endpoint = settings.endpoint;
+  options.use_ssl_credentials = settings.has_tls();
+  options.ssl_credentials_cacert_path = settings.certificate;
+  options.ssl_credentials_cacert_as_string.clear();
+  options.timeout = std::chrono::milliseconds(
+      absl::ToInt64Milliseconds(absl::Ceil(settings.timeout, absl::Milliseconds(1))));
+  options.metadata.clear();
+  for (const auto& [name, value] : settings.headers) options.metadata.emplace(name, value);
+  options.compression = settings.compressed ? "gzip" : "none";
   return options;
 }
 
@@ -79,8 +100,7 @@ class Account {
   void NoteDropped(size_t count) const { dropped_.Add(static_cast<double>(count)); }
 
   // From one thread. Answers whether it was a success.
-  bool NoteCall(ExportResult result) {
-    const bool is_sent = result == ExportResult::kSuccess;
+  bool NoteCall(bool is_sent) {
     (is_sent ? sent_ : failed_).Add();
     if (is_sent != is_there_) {
       is_there_ = is_sent;
@@ -104,57 +124,64 @@ class Account {
 template <typename T, typename Exporter>
 class Stream {
  public:
-  Stream(std::unique_ptr<Exporter> exporter, Signal signal,
-         const otel::sdk::resource::Resource* resource,
-         const otel::sdk::instrumentationscope::InstrumentationScope* scope, Registry* registry,
-         base::Clock* clock)
+  Stream(std::shared_ptr<Exporter> exporter, Signal signal, std::shared_ptr<const Sender> sender,
+         Registry* registry, base::Clock* clock)
       : exporter_(std::move(exporter)),
-        resource_(resource),
-        scope_(scope),
+        sender_(std::move(sender)),
         account_(registry, signal),
+        calls_(clock),
         queue_(
-            LimitsOf(signal), clock, [this](std::vector<T> items) { return Send(items); },
+            LimitsOf(signal), clock,
+            [this](const std::vector<T>& items) { return account_.NoteCall(Send(items)); },
             [this](size_t count) { account_.NoteDropped(count); }) {}
 
   void Add(T item) { queue_.Add(std::move(item)); }
-  void Close() { queue_.Close(); }
-
- private:
-  bool Send(const std::vector<T>& items) {
-    std::vector<decltype(exporter_->MakeRecordable())> records;
-    records.reserve(items.size());
-    for (const T& item : items) {
-      auto record = exporter_->MakeRecordable();
-      record->SetResource(*resource_);
-      record->SetInstrumentationScope(*scope_);
-      Fill(item, record.get());
-      records.push_back(std::move(record));
-    }
-    return account_.NoteCall(exporter_->Export({records.data(), records.size()}));
+  void Close() {
+    queue_.Close();
+    calls_.Close(kCallPatienceAtEnd);
   }
 
-  const std::unique_ptr<Exporter> exporter_;
-  const otel::sdk::resource::Resource* const resource_;                       // not owned
-  const otel::sdk::instrumentationscope::InstrumentationScope* const scope_;  // not owned
+ private:
+  using Records = std::vector<decltype(std::declval<Exporter>().MakeRecordable())>;
+
+  bool Send(const std::vector<T>& items) {
+    const auto records = std::make_shared<Records>();
+    records->reserve(items.size());
+    for (const T& item : items) {
+      auto record = exporter_->MakeRecordable();
+      record->SetResource(sender_->resource);
+      record->SetInstrumentationScope(*sender_->scope);
+      Fill(item, record.get());
+      records->push_back(std::move(record));
+    }
+    return calls_
+        .Run([records, exporter = exporter_, sender = sender_] {
+          return exporter->Export({records->data(), records->size()}) == ExportResult::kSuccess;
+        })
+        .value_or(false);
+  }
+
+  const std::shared_ptr<Exporter> exporter_;    // shared with a call that is left behind
+  const std::shared_ptr<const Sender> sender_;  // likewise
   Account account_;
+  CallThread calls_;
   ExportQueue<T> queue_;  // last: its thread uses all of these
 };
 
 // Sends the metrics of a registry each interval, and once more at its end.
 class MetricPush {
  public:
-  MetricPush(std::unique_ptr<otel::sdk::metrics::PushMetricExporter> exporter,
-             absl::Duration interval, const otel::sdk::resource::Resource* resource,
-             const otel::sdk::instrumentationscope::InstrumentationScope* scope, Registry* registry,
+  MetricPush(std::shared_ptr<otel::sdk::metrics::PushMetricExporter> exporter,
+             absl::Duration interval, std::shared_ptr<const Sender> sender, Registry* registry,
              base::Clock* clock)
       : exporter_(std::move(exporter)),
         interval_(interval),
-        resource_(resource),
-        scope_(scope),
+        sender_(std::move(sender)),
         registry_(registry),
         clock_(clock),
         since_(clock->Now()),
         account_(registry, Signal::kMetrics),
+        calls_(clock),
         thread_([this] { Run(); }) {}
 
   ~MetricPush() {
@@ -164,6 +191,7 @@ class MetricPush {
 
   // Lets the thread send the metrics once more, and end. Returns at once.
   void Close() ABSL_LOCKS_EXCLUDED(mu_) {
+    calls_.Close(kCallPatienceAtEnd);
     base::MutexLock lock(&mu_);
     closing_ = true;
     changed_.NotifyAll();
@@ -189,22 +217,26 @@ class MetricPush {
   // Whether the collector took them.
   bool Push() {
     otel::sdk::metrics::ScopeMetrics metrics;
-    metrics.scope_ = scope_;
+    metrics.scope_ = sender_->scope.get();
     metrics.metric_data_ = MetricsOf(registry_->TakeSnapshot(), since_, clock_->Now());
-    otel::sdk::metrics::ResourceMetrics all;
-    all.resource_ = resource_;
-    all.scope_metric_data_.push_back(std::move(metrics));
-    return account_.NoteCall(exporter_->Export(all));
+    const auto all = std::make_shared<otel::sdk::metrics::ResourceMetrics>();
+    all->resource_ = &sender_->resource;
+    all->scope_metric_data_.push_back(std::move(metrics));
+    const std::optional<bool> sent = calls_.Run([all, exporter = exporter_, sender = sender_] {
+      return exporter->Export(*all) == ExportResult::kSuccess;
+    });
+    return account_.NoteCall(sent.value_or(false));
   }
 
-  const std::unique_ptr<otel::sdk::metrics::PushMetricExporter> exporter_;
+  // Shared with a call that is left behind, and so is sender_.
+  const std::shared_ptr<otel::sdk::metrics::PushMetricExporter> exporter_;
   const absl::Duration interval_;
-  const otel::sdk::resource::Resource* const resource_;                       // not owned
-  const otel::sdk::instrumentationscope::InstrumentationScope* const scope_;  // not owned
-  Registry* const registry_;                                                  // not owned
-  base::Clock* const clock_;                                                  // not owned
+  const std::shared_ptr<const Sender> sender_;
+  Registry* const registry_;  // not owned
+  base::Clock* const clock_;  // not owned
   const absl::Time since_;
   Account account_;
+  CallThread calls_;
   base::Mutex mu_;
   base::CondVar changed_;
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
@@ -216,30 +248,30 @@ using LogStream = Stream<StoredLog, otel::sdk::logs::LogRecordExporter>;
 
 class OtlpExporter final : public OtlpExport, private SpanSink {
  public:
-  OtlpExporter(const OtlpResource& resource, absl::Duration metric_interval, Registry* registry,
-               base::Clock* clock)
-      : resource_(ResourceOf(resource)),
-        scope_(otel::sdk::instrumentationscope::InstrumentationScope::Create(kScope,
-                                                                             resource.version)) {
+  OtlpExporter(const OtlpResource& resource, const OtlpSettings& settings, Registry* registry,
+               base::Clock* clock) {
     SilenceLibrary();
     namespace otlp = otel::exporter::otlp;
-    if (WantsSignal(Signal::kTraces)) {
+    const auto sender = std::make_shared<const Sender>(Sender{
+        ResourceOf(resource, settings),
+        otel::sdk::instrumentationscope::InstrumentationScope::Create(kScope, resource.version)});
+    if (settings.traces.is_sent()) {
       spans_ = std::make_unique<SpanStream>(
           otlp::OtlpGrpcExporterFactory::Create(
-              OptionsOf<otlp::OtlpGrpcExporterOptions>(Signal::kTraces)),
-          Signal::kTraces, &resource_, scope_.get(), registry, clock);
+              OptionsOf<otlp::OtlpGrpcExporterOptions>(settings.traces)),
+          Signal::kTraces, sender, registry, clock);
     }
-    if (WantsSignal(Signal::kMetrics)) {
+    if (settings.metrics.is_sent()) {
       metrics_ = std::make_unique<MetricPush>(
           otlp::OtlpGrpcMetricExporterFactory::Create(
-              OptionsOf<otlp::OtlpGrpcMetricExporterOptions>(Signal::kMetrics)),
-          metric_interval, &resource_, scope_.get(), registry, clock);
+              OptionsOf<otlp::OtlpGrpcMetricExporterOptions>(settings.metrics)),
+          settings.metric_interval, sender, registry, clock);
     }
-    if (!WantsSignal(Signal::kLogs)) return;
+    if (!settings.logs.is_sent()) return;
     logs_ = std::make_unique<LogStream>(
         otlp::OtlpGrpcLogRecordExporterFactory::Create(
-            OptionsOf<otlp::OtlpGrpcLogRecordExporterOptions>(Signal::kLogs)),
-        Signal::kLogs, &resource_, scope_.get(), registry, clock);
+            OptionsOf<otlp::OtlpGrpcLogRecordExporterOptions>(settings.logs)),
+        Signal::kLogs, sender, registry, clock);
     base::SetLogObserver([this](const base::LogRecord& record) { logs_->Add(StoredLog(record)); });
   }
 
@@ -256,8 +288,6 @@ class OtlpExporter final : public OtlpExport, private SpanSink {
  private:
   void Record(Span span) override { spans_->Add(std::move(span)); }
 
-  const otel::sdk::resource::Resource resource_;
-  const otel::nostd::unique_ptr<otel::sdk::instrumentationscope::InstrumentationScope> scope_;
   std::unique_ptr<LogStream> logs_;  // null: left out, as the others
   std::unique_ptr<MetricPush> metrics_;
   std::unique_ptr<SpanStream> spans_;
@@ -265,11 +295,13 @@ class OtlpExporter final : public OtlpExport, private SpanSink {
 
 }  // namespace
 
+bool HasOtlp() { return true; }
+
 absl::StatusOr<std::unique_ptr<OtlpExport>> OtlpExport::Start(const OtlpResource& resource,
+                                                              const OtlpSettings& settings,
                                                               Registry* registry,
                                                               base::Clock* clock) {
-  MUSTER_ASSIGN_OR_RETURN(const absl::Duration interval, MetricInterval());
-  return std::make_unique<OtlpExporter>(resource, interval, registry, clock);
+  return std::make_unique<OtlpExporter>(resource, settings, registry, clock);
 }
 
 }  // namespace muster::telemetry

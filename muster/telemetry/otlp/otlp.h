@@ -5,19 +5,13 @@
 //   base::Log ─────────► ExportQueue ─► logs
 //   Registry::TakeSnapshot, each interval ─► metrics
 //
-// OpenTelemetry's environment variables set it up, and nothing else:
-//
-//   OTEL_EXPORTER_OTLP_ENDPOINT   http://HOST:PORT or https://HOST:PORT; without it nothing is sent
-//   OTEL_EXPORTER_OTLP_{HEADERS,CERTIFICATE,TIMEOUT,INSECURE}, also for one signal (…_TRACES_…)
-//   OTEL_{TRACES,METRICS,LOGS}_EXPORTER=none    leaves a signal out
-//   OTEL_METRIC_EXPORT_INTERVAL   milliseconds; 60000
-//   OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES   in addition to what muster says of itself
-//   OTEL_SDK_DISABLED=true        nothing is sent
+// OpenTelemetry's environment variables set it up, and nothing else (environment.h): without an
+// endpoint nothing is sent. docs/tracing.md lists them.
 //
 // A collector that is away, hangs or is slow never keeps work waiting: spans and records beyond the
 // bound of a queue are dropped, and kTelemetryDropped counts them.
 //
-// muster is also built without the OpenTelemetry library: then Start answers Unimplemented.
+// muster is also built without the OpenTelemetry library: then Start refuses.
 #pragma once
 
 #include <memory>
@@ -37,25 +31,32 @@ struct OtlpResource {
   std::string version;   // service.version
 };
 
-// Whether the environment asks for telemetry to be sent.
+// Whether this muster was built with the OpenTelemetry library.
+bool HasOtlp();
+
+// Whether the environment asks for telemetry to be sent, or asks for it wrongly or without
+// effect, which StartIfWanted tells.
 bool WantsOtlp();
+
+struct OtlpSettings;
 
 // Thread-safe.
 class OtlpExport {
  public:
   // `registry` and `clock` are not owned and outlive the export. Does not wait for the collector.
-  // Unimplemented: this muster was built without OTLP. InvalidArgument: a variable is wrong.
+  // InvalidArgument: this muster was built without OTLP.
   static absl::StatusOr<std::unique_ptr<OtlpExport>> Start(const OtlpResource& resource,
+                                                           const OtlpSettings& settings,
                                                            Registry* registry, base::Clock* clock);
-  // Start where the environment asks for it. Null: it does not, or this muster was built without
-  // OTLP, which a log line tells. InvalidArgument: as Start.
+  // Start where the environment asks for it; null: it does not. Logs which of its variables have no
+  // effect. InvalidArgument: as Start, or a variable is wrong.
   static absl::StatusOr<std::unique_ptr<OtlpExport>> StartIfWanted(const OtlpResource& resource,
                                                                    Registry* registry,
                                                                    base::Clock* clock);
 
   // Sends what waits, for a second and as long as calls succeed, and the metrics once more. A
-  // collector that does not answer keeps it waiting for the time-out of two calls at most, each of
-  // 2 s unless the environment says otherwise.
+  // collector that does not answer keeps it waiting for kCallPatienceAtEnd at most, whatever time a
+  // call may take; the call is then left behind.
   virtual ~OtlpExport() = default;
 
   // Null: the environment leaves traces out. Lives as long as the export.
