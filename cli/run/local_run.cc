@@ -104,16 +104,24 @@ absl::Status LocalRun::ReopenIfReportIncomplete() {
 }
 
 absl::Status LocalRun::OpenTelemetry() {
-  if (!telemetry::WantsOtlp()) return absl::OkStatus();
-  metrics_ = std::make_unique<telemetry::Registry>();
-  MUSTER_ASSIGN_OR_RETURN(
-      otlp_, telemetry::OtlpExport::StartIfWanted(
-                 {"muster-run", base::MakeInstanceId("run"), std::string(host::BuildVersion())},
-                 metrics_.get(), clock_));
+  host::HostOptions options(host::kProcessor);
+  options.service = "muster-run";
+  options.instance = base::MakeInstanceId("run");
+  options.metrics = request_.metrics;
+  options.allow_plaintext_metrics = request_.allow_plaintext_metrics;
+  if (!host::HostTelemetry::IsWanted(options)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(telemetry_, host::HostTelemetry::Start(options, clock_));
+  telemetry_->TellReadiness([] { return absl::OkStatus(); });
   return absl::OkStatus();
 }
 
-telemetry::SpanSink* LocalRun::spans() const { return otlp_ == nullptr ? nullptr : otlp_->spans(); }
+telemetry::Registry* LocalRun::metrics() const {
+  return telemetry_ == nullptr ? nullptr : telemetry_->registry();
+}
+
+telemetry::SpanSink* LocalRun::spans() const {
+  return telemetry_ == nullptr ? nullptr : telemetry_->spans();
+}
 
 absl::Status LocalRun::OpenStores() {
   const backend::DataDirUrls urls(request_.data_dir);
@@ -188,7 +196,7 @@ absl::Status LocalRun::CreateRoles() {
               .content = content_.get(),
               .slow_items = &slow_items_,
               .is_over = [this](uint64_t batch) { return ledger::IsOver(*ledger_, batch); },
-              .metrics = metrics_.get(),
+              .metrics = metrics(),
               .spans = spans(),
               .held_keys = sync_.get()},
           processor::Options{.account = account,
@@ -200,7 +208,7 @@ absl::Status LocalRun::CreateRoles() {
           controller::Options{.partitions = {item::OutputQueue(account, request_.job->name, 0)}},
           ControllerEvents(),
           controller::Dependencies{queues_.get(), bus_.get(), ledger_.get(), report_.get(),
-                                   blobs_.get(), clock_, metrics_.get(), spans()}));
+                                   blobs_.get(), clock_, metrics(), spans()}));
   report_client_ = std::make_unique<report::LocalReportClient>(
       report_.get(), [this](uint64_t batch) { return controller_->CheckCompletion(batch); });
   return absl::OkStatus();

@@ -25,9 +25,9 @@
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
 #include "muster/sync/unique_id_generator.h"
-#include "muster/telemetry/otlp/otlp.h"
 #include "muster/telemetry/registry.h"
 #include "services/controller/controller.h"
+#include "services/host/host_telemetry.h"
 #include "services/initiator/batch/back_pressure.h"
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
@@ -58,6 +58,8 @@ struct RunRequest {
   processor::JobHandler handler;
   std::string input;
   std::string data_dir;
+  std::string metrics;  // HOST:PORT where Prometheus reads them; empty: nowhere
+  bool allow_plaintext_metrics = false;
   int threads = 1;
   double calls_per_second = 0;  // the limit of each queue; 0: none
   initiator::batch::BackPressureOptions back_pressure;
@@ -103,8 +105,9 @@ class LocalRun {
  private:
   LocalRun(RunRequest request, base::Clock* clock);
 
-  // Where the environment asks for telemetry to be sent.
+  // Where the request or the environment asks for telemetry.
   absl::Status OpenTelemetry();
+  telemetry::Registry* metrics() const;
   telemetry::SpanSink* spans() const;
   absl::Status OpenStores();
   absl::Status CreateRoles();
@@ -127,10 +130,8 @@ class LocalRun {
   absl::StatusOr<report::Progress> CountedSoFar();
 
   const RunRequest request_;
-  base::Clock* const clock_;  // not owned
-  // Null, and otlp_ too: nothing is sent.
-  std::unique_ptr<telemetry::Registry> metrics_;
-  std::unique_ptr<telemetry::OtlpExport> otlp_;
+  base::Clock* const clock_;                        // not owned
+  std::unique_ptr<host::HostTelemetry> telemetry_;  // null: nothing is measured
 
   std::unique_ptr<initiator::batch::BatchSource> source_;  // until engine_ has it
   std::shared_ptr<const input::ByteSource> bytes_;         // of the source

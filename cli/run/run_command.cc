@@ -18,6 +18,7 @@
 #include "cli/run/local_run.h"
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
+#include "muster/base/log.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 #include "muster/job/job_file.h"
@@ -51,6 +52,10 @@ struct RunOptions {
   std::string traceparent;
   std::string output_file;
   std::optional<absl::Duration> sla;
+  std::string metrics;
+  bool allow_plaintext_metrics = false;
+  base::LogLevel log_level = base::MinLogLevel();
+  base::LogFormat log_format = base::LogFormat::kText;
   bool always_new = false;
   bool quiet = false;
   double calls_per_second = 0;
@@ -191,6 +196,8 @@ absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& opti
 }
 
 absl::Status Run(const RunOptions& options, const Environment& environment) {
+  base::SetLogFormat(options.log_format);
+  base::SetMinLogLevel(options.log_level);
   const os::StopSignals signals(OnStop());
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
   if (!options.output_file.empty() && job.outputs.empty()) {
@@ -207,6 +214,8 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   request.handler = std::move(handler);
   request.input = options.input;
   request.data_dir = options.common.data_dir;
+  request.metrics = options.metrics;
+  request.allow_plaintext_metrics = options.allow_plaintext_metrics;
   request.threads = options.threads;
   request.calls_per_second = options.calls_per_second;
   request.back_pressure = options.back_pressure;
@@ -282,6 +291,13 @@ void AddRun(CLI::App* app, const Environment& environment) {
       run, "--handler-patience", &options->handlers.server_patience, absl::ZeroDuration(),
       kMaxHandlerPatience,
       "How long to wait for a handler server that is not there yet, or of another version");
+  // No variables: MUSTER_METRICS is the address of a service, which may have it.
+  run->add_option("--metrics", options->metrics,
+                  "HOST:PORT of a listener for Prometheus, at /metrics, for as long as it runs")
+      ->type_name("HOST:PORT");
+  run->add_flag("--allow-plaintext-metrics", options->allow_plaintext_metrics,
+                "Serve metrics where others can reach them, without TLS");
+  host::AddLogOptions(run, &options->log_level, &options->log_format);
   AddDataDir(run, &options->common);
   AddOutput(run, &options->common);
   run->callback([options, run, &environment] {

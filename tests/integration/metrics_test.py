@@ -13,7 +13,7 @@ import urllib.request
 import harness
 from harness import ROOT, MusterTest
 from mesh import Mesh, READY_SECONDS, Program, free_address
-from mesh_case import MeshTest
+from mesh_case import Gate, MeshTest
 
 # A line that says "dead" gives its item up; one that says "bad" is rejected.
 PROGRAM = """
@@ -234,6 +234,38 @@ class MetricsTest(MeshTest):
         self.mesh.initiator.await_line("msg=ready", times=2)
         self.await_total(1, "initiator", "muster_nats_reconnects_total", connection="main")
         self.await_total(1, "initiator", "muster_queue_poison", queue="words-in")
+
+
+class RunTest(MusterTest):
+    def test_a_run_shows_its_metrics_while_it_runs(self):
+        gate = Gate(self.folder / "gate")
+        self.addCleanup(gate.open)
+        last = '    if "c" in [t["fields"][0] for t in item["transactions"]]:\n        open(%r).close()\n'
+        begin = "    item = json.loads(line)\n"
+        program = self.write("program.py", PROGRAM.replace(begin, begin + last % str(gate.path)))
+        job = self.write("words.yaml", JOB.format(program=program))
+        data = self.write("in.txt", "\n".join(LINES) + "\n")
+        address = free_address()
+        run = subprocess.Popen(
+            [harness.MUSTER, *self.run_arguments(data, "--metrics", address, "--log-level", "error", job=job)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        self.addCleanup(run.kill)
+        end = time.monotonic() + READY_SECONDS
+        while True:
+            try:
+                if Page(address).value("muster_items_total", queue="words-in", outcome="aggregated"):
+                    break
+            except OSError:
+                self.assertIsNone(run.poll())
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        for path in ("healthz", "readyz"):
+            with urllib.request.urlopen(f"http://{address}/{path}", timeout=READY_SECONDS) as answer:
+                self.assertEqual(answer.status, 200)
+        gate.open()
+        out, errors = run.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual(json.loads(out)["aggregated"], 7, errors)
+        self.assertNotIn("level=info", errors)
 
 
 class UpTest(MusterTest):
