@@ -45,7 +45,20 @@ def options_of(values=(), files=()):
     return options
 
 
+# What helm made of values alone, by its options: half a second of a core each.
+rendered = {}
+
+
 def template(*values, files=(), release=RELEASE, more=()):
+    options = (values, release, tuple(more))
+    if files or "--dry-run=server" in more:  # which may change
+        return render_anew(*values, files=files, release=release, more=more)
+    if options not in rendered:
+        rendered[options] = render_anew(*values, release=release, more=more)
+    return rendered[options]
+
+
+def render_anew(*values, files=(), release=RELEASE, more=()):
     return helm("template", release, CHART, "--namespace", NAMESPACE, "--kube-version", "1.36",
                 *options_of(values, files), *more)
 
