@@ -18,6 +18,7 @@
 #include "muster/base/mutex.h"
 #include "muster/os/file_descriptor.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 
 namespace muster::rpc {
@@ -71,6 +72,18 @@ class ConnectionAcceptorTest : public ::testing::Test {
   void AwaitTaken(size_t count) {
     base::MutexLock lock(&mu_);
     while (taken_.size() < count) changed_.Wait(&mu_);
+  }
+  // Waits until the acceptor has refused so many connections, or taken one. Answers whether it is
+  // the former.
+  bool AwaitRefused(int64_t count) {
+    while (acceptor_->refused() < count) {
+      {
+        base::MutexLock lock(&mu_);
+        if (!taken_.empty()) return false;
+      }
+      base::LetOthersRun();
+    }
+    return true;
   }
   void CloseTaken() {
     base::MutexLock lock(&mu_);
@@ -128,17 +141,28 @@ std::vector<os::FileDescriptor> AllDescriptors() {
 TEST_F(ConnectionAcceptorTest, GoesOnAfterTheProcessHadNoDescriptorLeft) {
   Start(100);
   std::vector<os::FileDescriptor> clients;
-  for (int i = 0; i < 4; ++i) clients.push_back(Socket());
+  for (int i = 0; i < 20; ++i) clients.push_back(Socket());
+  size_t next = 0;
   {
     const DescriptorLimitTo low(clients.back().get() + 3);
-    const std::vector<os::FileDescriptor> all = AllDescriptors();
-    for (int i = 0; i < 3; ++i) {
-      Connect(clients[i], port_);
-      AwaitClosed(clients[i]);
+    std::vector<std::vector<os::FileDescriptor>> all;
+    for (int refused = 0; refused < 3;) {
+      ASSERT_LT(next, clients.size() - 1);
+      // A thread that gRPC has left from an earlier test may close one of its own at any time: then
+      // the client is taken, and there is none left for the next one.
+      all.push_back(AllDescriptors());
+      const os::FileDescriptor& client = clients[next++];
+      Connect(client, port_);
+      if (AwaitRefused(refused + 1)) {
+        ++refused;
+        AwaitClosed(client);
+      } else {
+        CloseTaken();
+      }
     }
     EXPECT_EQ(acceptor_->refused(), 3);
   }
-  Connect(clients[3], port_);
+  Connect(clients[next], port_);
   AwaitTaken(1);
 }
 
