@@ -284,6 +284,7 @@ void Host::OnConnection(bool connected) {
   base::MutexLock lock(&mu_);
   connected_ = connected;
   TellReadyLocked();
+  if (connected && open_) role_->OnStoresBack();
 }
 
 std::optional<absl::Status> Host::Failure() {

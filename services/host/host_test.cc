@@ -63,6 +63,7 @@ class TestRole final : public Role {
     Note("open");
     return opened;
   }
+  void OnStoresBack() override { Note("back"); }
   void Drain(absl::Duration grace) override {
     if (on_drain_) on_drain_();
     Note(absl::StrCat("drain ", absl::FormatDuration(grace)));
@@ -288,6 +289,18 @@ TEST_F(HostTest, SaysWhichServerDoesNotAnswerAndOpensOnceItDoes) {
   health.Await("SERVING");
   EXPECT_TRUE(Logged("what was needed answers"));
   EXPECT_THAT(role_.AwaitEvents(1), ElementsAre("open"));
+  EXPECT_EQ(Stop(), absl::OkStatus());
+}
+
+TEST_F(HostTest, TellsItsRoleThatTheStoresAreBack) {
+  Start();
+  role_.AwaitEvents(1);
+  HealthWatch health(Connect());
+  health.Await("SERVING");
+  server_.Kill();
+  health.Await("NOT_SERVING");
+  server_.Restart();
+  EXPECT_THAT(role_.AwaitEvents(2), ElementsAre("open", "back"));
   EXPECT_EQ(Stop(), absl::OkStatus());
 }
 

@@ -53,6 +53,10 @@ class Role {
   // Called once. The services live as long as the role, and take calls until Close.
   virtual std::vector<rpc::ServedService> services() = 0;
 
+  // The stores were away and are back; a server may have lost what it held. Called between services
+  // and Drain, on a thread of the connection, which waits for it: be quick, and call no store.
+  virtual void OnStoresBack() {}
+
   // Begins no more work, and finishes the running work within `grace`.
   virtual void Drain(absl::Duration grace) = 0;
 

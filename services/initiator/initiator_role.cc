@@ -364,6 +364,11 @@ absl::Status InitiatorRole::Open(const host::Stores& stores, const host::Fail& f
                                                         host_.account, clock_));
   }
   parts_ = std::make_unique<Parts>(this, stores);
+  if (!directory_id_.empty()) {
+    base::LogUnlessOk(base::kWarning,
+                      "request ids whose claims were lost may begin batches elsewhere",
+                      parts_->claims.RestoreLost(ledger_.get()));
+  }
   MUSTER_RETURN_IF_ERROR(parts_->scheduler.Start());
   parts_->schedule_runner.Start();
   return absl::OkStatus();
@@ -412,6 +417,9 @@ batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts
       return parts->other_ledgers.Get(batch).status();
     };
     tools.decide = [parts](uint64_t batch) { return parts->submissions.Decide(batch); };
+    tools.restore_requests = [parts, ledger = ledger_.get()] {
+      return parts->claims.RestoreLost(ledger);
+    };
     tools.release_request = [parts](const ledger::Batch& batch) {
       return parts->claims.Release(batch);
     };
@@ -495,6 +503,8 @@ std::vector<rpc::ServedService> InitiatorRole::services() {
           {v1::LedgerService::service_full_name(), &parts_->ledger_service},
           {v1::MeshService::service_full_name(), &membership_->service()}};
 }
+
+void InitiatorRole::OnStoresBack() { parts_->scheduler.RestoreRequests(); }
 
 void InitiatorRole::Drain(absl::Duration) {
   if (membership_ != nullptr) membership_->Leave();

@@ -75,6 +75,9 @@ struct EngineDependencies {
   // Decides a batch that an earlier process has left undecided, before anything is put: as
   // Submissions::Decide. Empty: no batch is undecided.
   std::function<absl::StatusOr<bool>(uint64_t batch)> decide = nullptr;
+  // Claims the request ids of open batches again whose claims the store has lost; empty: no request
+  // id is claimed.
+  std::function<absl::Status()> restore_requests = nullptr;
   // Releases the claim on the request id of a batch that is over; empty: no request id is claimed.
   std::function<absl::Status(const ledger::Batch&)> release_request = nullptr;
   // As of BatchRemover; may be empty.

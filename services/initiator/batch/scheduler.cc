@@ -72,6 +72,7 @@ BatchScheduler::~BatchScheduler() { Stop(); }
 absl::Status BatchScheduler::Start() {
   MUSTER_ASSIGN_OR_RETURN(
       subscription_, tools_.stores.bus->Subscribe([this](const auto& event) { OnEvent(event); }));
+  RestoreRequestsNow();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, tools_.stores.ledger->ListOpen());
   if (tools_.suspended != nullptr) {
     // Its engines look for their own batches in the record of an earlier process.
@@ -196,9 +197,28 @@ std::optional<std::pair<absl::Duration, uint64_t>> BatchScheduler::NextLocked() 
   return *due_.begin();
 }
 
+void BatchScheduler::RestoreRequests() {
+  base::MutexLock lock(&mu_);
+  restores_requests_ = true;
+  due_changed_.NotifyAll();
+}
+
+void BatchScheduler::RestoreRequestsNow() {
+  if (!tools_.restore_requests) return;
+  base::LogUnlessOk(base::kWarning,
+                    "request ids whose claims were lost may begin batches elsewhere",
+                    tools_.restore_requests());
+}
+
 void BatchScheduler::Run() {
   base::MutexLock lock(&mu_);
   while (!stopping_) {
+    if (std::exchange(restores_requests_, false)) {
+      mu_.Unlock();
+      RestoreRequestsNow();
+      mu_.Lock();
+      continue;
+    }
     const absl::Duration now = tools_.stores.clock->Monotonic();
     const auto next = NextLocked();
     const absl::Duration due = next.has_value() ? next->first : absl::InfiniteDuration();

@@ -107,6 +107,10 @@ class BatchScheduler {
   // Incomplete batches stay as they are; a new scheduler continues them.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // The stores are back: has a thread of the scheduler claim what they may have lost
+  // (EngineDependencies::restore_requests), as Start does. Returns at once.
+  void RestoreRequests() ABSL_LOCKS_EXCLUDED(mu_);
+
   // Call this when the batch is new, more of its content has arrived, or it has changed in the
   // ledger: a thread steps it soon, or once `after` has passed.
   void Advance(uint64_t batch, absl::Duration after = absl::ZeroDuration())
@@ -206,6 +210,7 @@ class BatchScheduler {
   // Tells the workers and the batch's upload.
   void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
   // Removes some of what is due. Answers when to call it again.
+  void RestoreRequestsNow() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Duration Sweep() ABSL_LOCKS_EXCLUDED(mu_);
   // Whether more of a pass over the blobs remains.
   bool SweepBlobs() ABSL_LOCKS_EXCLUDED(mu_);
@@ -231,6 +236,7 @@ class BatchScheduler {
       ABSL_GUARDED_BY(mu_);  // only entries that are not busy
   uint64_t news_count_ ABSL_GUARDED_BY(mu_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool restores_requests_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration sweep_at_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();  // monotonic
 
   std::vector<std::thread> threads_;

@@ -1,6 +1,7 @@
 #include "services/initiator/batch/scheduler.h"
 
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -166,6 +167,23 @@ class SweepTest : public ::testing::Test {
   std::vector<uint64_t> released_;
   absl::Status release_answer_;
 };
+
+TEST_F(SweepTest, ClaimsLostRequestIdsAgainWhenItStartsAndWhenTheStoresAreBack) {
+  std::promise<void> at_start, when_back;
+  int calls = 0;
+  EngineDependencies tools;
+  tools.stores = {nullptr, bus_.get(), ledger_.get(), nullptr, &clock_};
+  tools.restore_requests = [&] {
+    (++calls == 1 ? at_start : when_back).set_value();
+    return absl::UnavailableError("no server");
+  };
+  BatchScheduler scheduler(tools, {.threads = 1});
+  ASSERT_TRUE(scheduler.Start().ok());
+  at_start.get_future().wait();
+  scheduler.RestoreRequests();
+  when_back.get_future().wait();
+  scheduler.Stop();
+}
 
 TEST_F(SweepTest, ReleasesTheRequestIdsOfBatchesThatEndedADayAgoOnce) {
   AddCancelled(1, absl::Hours(1));

@@ -1,5 +1,7 @@
 #include "services/initiator/submit/request_claims.h"
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -40,13 +42,41 @@ std::string ClaimKeyOf(const ledger::Batch& batch) {
                                                                 batch.tenant, batch.request_id)));
 }
 
-absl::Status RequestClaims::Claim(const ledger::Batch& batch) {
-  const std::string key = ClaimKeyOf(batch);
+v1::RequestClaim RequestClaims::MakeClaim(const ledger::Batch& batch) const {
   v1::RequestClaim mine;
   mine.set_directory(self_.directory);
   mine.set_instance(self_.instance);
   mine.set_address(self_.address);
   mine.set_batch(batch.number);
+  return mine;
+}
+
+absl::Status RequestClaims::RestoreLost(ledger::BatchLedger* ledger) {
+  MUSTER_ASSIGN_OR_RETURN(std::vector<uint64_t> open, ledger->ListOpen());
+  std::sort(open.begin(), open.end(), std::greater<>());
+  for (const uint64_t number : open) {
+    const absl::StatusOr<ledger::Batch> batch = ledger->Get(number);
+    // A record that is damaged is told where its batch is worked on.
+    if (!batch.ok() || !batch->request_claimed || batch->undecided) continue;
+    const std::string key = ClaimKeyOf(*batch);
+    MUSTER_ASSIGN_OR_RETURN(
+        const bool was_lost,
+        store_->TryWrite(key, MakeClaim(*batch).SerializeAsString(), sync::kAbsent));
+    if (was_lost) {
+      base::Log(base::kWarning, "claimed a request id again, whose claim was lost",
+                {{"batch", number}});
+      continue;
+    }
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, store_->Get(key));
+    const absl::StatusOr<v1::RequestClaim> claim = ClaimIn(record.data, key);
+    if (claim.ok() && claim->directory() == self_.directory) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RequestClaims::Claim(const ledger::Batch& batch) {
+  const std::string key = ClaimKeyOf(batch);
+  const v1::RequestClaim mine = MakeClaim(batch);
   uint64_t version = sync::kAbsent;
   for (int race = 0; race < kMaxRaces; ++race) {
     MUSTER_ASSIGN_OR_RETURN(const bool written,

@@ -65,10 +65,18 @@ class RequestClaims {
   // may be claimed for this initiator.
   absl::Status Claim(const ledger::Batch& batch);
 
+  // For an initiator that starts, or whose store is back: claims the ids of its open batches again
+  // if the store has lost them, as a NATS server does that was wiped. Begins with the newest batch:
+  // where its claim is there, none was lost. An id that another initiator has claimed meanwhile
+  // stays with that one. Errors are the ledger's and the store's.
+  absl::Status RestoreLost(ledger::BatchLedger* ledger);
+
   // Ends the claim for `batch`; fine where there is none. Errors are the store's.
   absl::Status Release(const ledger::Batch& batch);
 
  private:
+  // Of `batch`, for this initiator.
+  v1::RequestClaim MakeClaim(const ledger::Batch& batch) const;
   // OK: the owner of `claim` does not need it.
   absl::Status CheckFree(const v1::RequestClaim& claim, const ledger::Batch& batch) const;
 

@@ -216,6 +216,33 @@ TEST_F(RequestClaimsTest, EndWithTheirBatch) {
   ExpectElsewhere(ClaimOnly("a"), *second, "b");
 }
 
+// A NATS server was wiped while an initiator was down: the other one began a second batch of its
+// request.
+TEST_F(RequestClaimsTest, ThatAreLostComeBackWithTheStartOfTheirOwner) {
+  std::vector<ledger::Batch> batches;
+  for (const char* const id : {"march", "april", "may"}) batches.push_back(*Begin("a", id));
+  for (const ledger::Batch& batch : batches) {
+    const auto claim = shared_.Get(ClaimKeyOf(batch));
+    ASSERT_TRUE(claim.ok()) << claim.status();
+    ASSERT_TRUE(*shared_.TryDelete(ClaimKeyOf(batch), claim->version));
+  }
+  const auto taken = Begin("b", "april");
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  Initiator& owner = initiators_["a"];
+  ASSERT_TRUE(owner.claims->RestoreLost(owner.ledger.get()).ok());
+  ExpectElsewhere(Begin("b", "may").status(), batches[2], "a");
+  ExpectElsewhere(Begin("b", "march").status(), batches[0], "a");
+  EXPECT_EQ(Begin("b", "april")->number, taken->number) << "it was faster";
+}
+
+TEST_F(RequestClaimsTest, ThatAreThereCostAStartOneWrite) {
+  for (const char* const id : {"march", "april", "may"}) ASSERT_TRUE(Begin("a", id).ok());
+  const int before = shared_.writes_tried();
+  Initiator& owner = initiators_["a"];
+  ASSERT_TRUE(owner.claims->RestoreLost(owner.ledger.get()).ok());
+  EXPECT_EQ(shared_.writes_tried(), before + 1);
+}
+
 TEST_F(RequestClaimsTest, ThatTheStoreDoesNotConfirmBeginNoBatch) {
   shared_.FailNextWrite(absl::UnavailableError("no server"));
   EXPECT_TRUE(absl::IsUnavailable(Begin("a").status()));
