@@ -28,6 +28,9 @@ constexpr absl::Duration kLateSweep = absl::Seconds(10);
 // Many removals go in small steps, which leave the stores to the work in between.
 constexpr size_t kSweptAtATime = 20;
 constexpr absl::Duration kSweepPause = absl::Milliseconds(20);
+// Between two tries to claim lost request ids: clients ask again at once, and may ask another
+// initiator.
+constexpr absl::Duration kRestorePause = absl::Milliseconds(100);
 
 // Blobs without an owner are rare, and cost only room. A mesh that restarts often begins no pass
 // each time.
@@ -199,27 +202,37 @@ std::optional<std::pair<absl::Duration, uint64_t>> BatchScheduler::NextLocked() 
 
 void BatchScheduler::RestoreRequests() {
   base::MutexLock lock(&mu_);
-  restores_requests_ = true;
+  restore_at_ = tools_.stores.clock->Monotonic();
   due_changed_.NotifyAll();
 }
 
 void BatchScheduler::RestoreRequestsNow() {
   if (!tools_.restore_requests) return;
-  base::LogUnlessOk(base::kWarning,
-                    "request ids whose claims were lost may begin batches elsewhere",
-                    tools_.restore_requests());
+  const absl::Status restored = tools_.restore_requests();
+  base::MutexLock lock(&mu_);
+  if (!restored.ok()) {
+    // Once for all tries: a store that is made anew, or away, takes none for a while.
+    if (!restore_failed_) {
+      base::Log(base::kWarning, "request ids whose claims were lost may begin batches elsewhere",
+                {{"why", restored.ToString()}});
+    }
+    restore_at_ = std::min(restore_at_, tools_.stores.clock->Monotonic() + kRestorePause);
+    due_changed_.NotifyAll();
+  }
+  restore_failed_ = !restored.ok();
 }
 
 void BatchScheduler::Run() {
   base::MutexLock lock(&mu_);
   while (!stopping_) {
-    if (std::exchange(restores_requests_, false)) {
+    const absl::Duration now = tools_.stores.clock->Monotonic();
+    if (restore_at_ <= now) {
+      restore_at_ = absl::InfiniteDuration();
       mu_.Unlock();
       RestoreRequestsNow();
       mu_.Lock();
       continue;
     }
-    const absl::Duration now = tools_.stores.clock->Monotonic();
     const auto next = NextLocked();
     const absl::Duration due = next.has_value() ? next->first : absl::InfiniteDuration();
     if (due <= now && now < sweep_at_ + kLateSweep) {
@@ -232,7 +245,7 @@ void BatchScheduler::Run() {
       sweep_at_ = tools_.stores.clock->Monotonic() + pause;
       due_changed_.NotifyOne();
     } else {
-      tools_.stores.clock->WaitUntil(&due_changed_, &mu_, std::min(due, sweep_at_));
+      tools_.stores.clock->WaitUntil(&due_changed_, &mu_, std::min({due, sweep_at_, restore_at_}));
     }
   }
 }

@@ -108,7 +108,8 @@ class BatchScheduler {
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
   // The stores are back: has a thread of the scheduler claim what they may have lost
-  // (EngineDependencies::restore_requests), as Start does. Returns at once.
+  // (EngineDependencies::restore_requests), as Start does, again and again until that succeeds.
+  // Returns at once.
   void RestoreRequests() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Call this when the batch is new, more of its content has arrived, or it has changed in the
@@ -209,8 +210,9 @@ class BatchScheduler {
   void RefuseContent(uint64_t cancelled);
   // Tells the workers and the batch's upload.
   void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
-  // Removes some of what is due. Answers when to call it again.
+  // Claims lost request ids again, and schedules the next try where that fails.
   void RestoreRequestsNow() ABSL_LOCKS_EXCLUDED(mu_);
+  // Removes some of what is due. Answers when to call it again.
   absl::Duration Sweep() ABSL_LOCKS_EXCLUDED(mu_);
   // Whether more of a pass over the blobs remains.
   bool SweepBlobs() ABSL_LOCKS_EXCLUDED(mu_);
@@ -236,7 +238,9 @@ class BatchScheduler {
       ABSL_GUARDED_BY(mu_);  // only entries that are not busy
   uint64_t news_count_ ABSL_GUARDED_BY(mu_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  bool restores_requests_ ABSL_GUARDED_BY(mu_) = false;
+  // Monotonic; when to claim lost request ids again. No two threads do so at a time.
+  absl::Duration restore_at_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
+  bool restore_failed_ ABSL_GUARDED_BY(mu_) = false;                     // the last time
   absl::Duration sweep_at_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();  // monotonic
 
   std::vector<std::thread> threads_;

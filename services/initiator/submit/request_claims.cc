@@ -65,11 +65,7 @@ absl::Status RequestClaims::RestoreLost(ledger::BatchLedger* ledger) {
     if (was_lost) {
       base::Log(base::kWarning, "claimed a request id again, whose claim was lost",
                 {{"batch", number}});
-      continue;
     }
-    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, store_->Get(key));
-    const absl::StatusOr<v1::RequestClaim> claim = ClaimIn(record.data, key);
-    if (claim.ok() && claim->directory() == self_.directory) return absl::OkStatus();
   }
   return absl::OkStatus();
 }

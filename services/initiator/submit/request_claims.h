@@ -66,9 +66,10 @@ class RequestClaims {
   absl::Status Claim(const ledger::Batch& batch);
 
   // For an initiator that starts, or whose store is back: claims the ids of its open batches again
-  // if the store has lost them, as a NATS server does that was wiped. Begins with the newest batch:
-  // where its claim is there, none was lost. An id that another initiator has claimed meanwhile
-  // stays with that one. Errors are the ledger's and the store's.
+  // if the store has lost them, as a NATS server does that was wiped; the newest first, whose
+  // clients are the likeliest to ask again. One write for each, which fails where the claim is
+  // there, or where another initiator has claimed the id meanwhile: it stays with that one. Errors
+  // are the ledger's and the store's, after which some may be claimed, and it may be called again.
   absl::Status RestoreLost(ledger::BatchLedger* ledger);
 
   // Ends the claim for `batch`; fine where there is none. Errors are the store's.
