@@ -38,11 +38,14 @@ install(FILES ${PROJECT_BINARY_DIR}/musterConfig.cmake ${PROJECT_BINARY_DIR}/mus
   ${PROJECT_SOURCE_DIR}/cmake/MusterDependencies.cmake DESTINATION ${package_dir}
   COMPONENT development)
 
-foreach(program
-    muster muster-initiator muster-processor muster-controller muster-queue-gateway muster-replica-keeper
+if(TARGET muster)
+  install(TARGETS muster RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+endif()
+foreach(service
+    muster-initiator muster-processor muster-controller muster-queue-gateway muster-replica-keeper
     muster-scaling-agent)
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+  if(TARGET ${service})
+    install(TARGETS ${service} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT services)
   endif()
 endforeach()
 if(EXISTS ${PROJECT_SOURCE_DIR}/schema)

@@ -2,7 +2,7 @@
 # Machines that have nothing: a minimal Debian made by debootstrap in a folder, entered with chroot.
 # Sourced, after say.sh.
 #
-# Needs root and debootstrap. Packages come through the host's own apt configuration: its first Debian
+# Needs root and debootstrap, and systemd-nspawn for those that are booted. Packages come through the host's own apt configuration: its first Debian
 # mirror, its proxies and certificates. All mounts live in a mount namespace of their own, and go with
 # it, so that removing the folder can never reach the host.
 
@@ -40,6 +40,36 @@ on_machine() {
       PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
       bash -c "cd /root/muster && exec \"\$@\"" machine "$@"
   ' "$root" "$@" < /dev/null
+}
+
+# Boots the machine with systemd, without a network, runs a command on it, and ends with the command's
+# exit code when the machine is down again.
+on_booted_machine() {
+  local root=$1 status=0
+  shift
+  cat > "$root/etc/systemd/system/on-boot.service" << UNIT
+[Unit]
+After=multi-user.target
+SuccessAction=exit
+FailureAction=exit
+
+[Service]
+Type=oneshot
+WorkingDirectory=/root/muster
+Environment=HOME=/root LANG=C.UTF-8
+ExecStart=/root/muster/$*
+StandardOutput=file:/root/muster/on-boot.log
+StandardError=inherit
+
+[Install]
+WantedBy=default.target
+UNIT
+  chroot "$root" systemctl enable --quiet on-boot.service
+  systemd-nspawn --quiet --directory "$root" --machine "machine-$$" --register=no --keep-unit --private-network \
+    --boot --console=pipe > "$root.boot.log" 2>&1 < /dev/null || status=$?
+  cat "$root/root/muster/on-boot.log"
+  [ "$status" -eq 0 ] || tail "$root.boot.log"
+  return "$status"
 }
 
 # Makes a minimal Debian of the suite $1 in the folder $2.

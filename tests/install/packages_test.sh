@@ -4,6 +4,7 @@
 # Usage: packages_test.sh CPACK BUILD_DIR WORK_DIR
 set -euo pipefail
 cpack=$1 build=$2 work=$3
+sources=$(cd "$(dirname "$0")/../.." && pwd)
 
 fail() {
   echo "FAILED: $*"
@@ -15,30 +16,56 @@ mkdir -p "$work"
 (cd "$build" && "$cpack" -G DEB -B "$work/made" > "$work/cpack.log" 2>&1) ||
   { cat "$work/cpack.log" && fail "cpack"; }
 cd "$work"
-runtime=$(echo made/muster_*.deb) development=$(echo made/muster-dev_*.deb)
-dpkg-deb --extract "$runtime" runtime
-dpkg-deb --control "$runtime" control
-dpkg-deb --extract "$development" development
+for package in muster muster-services muster-dev; do
+  dpkg-deb --raw-extract made/"${package}"_*.deb "$package"
+done
 
-for file in usr/bin/muster usr/bin/muster-initiator usr/bin/muster-controller usr/bin/muster-processor \
+has() {
+  local package=$1 file
+  shift
+  for file in "$@"; do
+    [ -e "$package/$file" ] || fail "$package lacks $file"
+  done
+}
+has muster usr/bin/muster usr/share/muster/schema usr/share/doc/muster/copyright
+has muster-services usr/bin/muster-initiator usr/bin/muster-controller usr/bin/muster-processor \
   usr/bin/muster-scaling-agent usr/bin/muster-replica-keeper usr/bin/muster-queue-gateway \
-  etc/muster/mesh.env etc/muster/rules.yaml \
-  usr/lib/sysusers.d/muster.conf usr/share/muster/schema usr/share/doc/muster/copyright; do
-  [ -e "runtime/$file" ] || fail "muster lacks $file"
-done
-for unit in runtime/usr/lib/systemd/system/muster-*.service; do
+  etc/muster/mesh.env etc/muster/rules.yaml usr/lib/sysusers.d/muster.conf usr/share/doc/muster-services/copyright
+has muster-dev usr/include/muster/muster/handler/handler.h usr/share/doc/muster-dev/copyright
+find muster-dev -name musterConfig.cmake | grep -q . || fail "muster-dev lacks its CMake package"
+
+units=(muster-services/usr/lib/systemd/system/muster-*.service)
+[ "${#units[@]}" -eq "$(find "$sources/deploy/systemd" -name '*.service' | wc -l)" ] || fail "muster-services lacks units"
+for unit in "${units[@]}"; do
   program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$unit")
-  [ -x "runtime$program" ] || fail "${unit##*/} starts $program, which is not in the package"
+  [ -x "muster-services$program" ] || fail "${unit##*/} starts $program, which is not in the package"
 done
-[ "$(stat -c %a runtime/etc/muster/mesh.env)" = 640 ] || fail "everybody can read mesh.env"
-(cd runtime && find etc -type f -printf '/%p\n') | sort | diff - <(sort control/conffiles) ||
+[ "$(stat -c %a muster-services/etc/muster/mesh.env)" = 640 ] || fail "everybody can read mesh.env"
+(cd muster-services && find etc -type f -printf '/%p\n') | sort | diff - <(sort muster-services/DEBIAN/conffiles) ||
   fail "what lies in /etc is not what conffiles names"
 for script in postinst prerm postrm; do
-  [ -x "control/$script" ] || fail "$script is missing"
+  [ -x "muster-services/DEBIAN/$script" ] || fail "$script is missing"
 done
-grep -q '^Depends: .*librocksdb' control/control || fail "the libraries are no dependencies"
-[ -f development/usr/include/muster/muster/handler/handler.h ] || fail "muster-dev lacks headers"
-find development -name musterConfig.cmake | grep -q . || fail "muster-dev lacks its CMake package"
-[ ! -e runtime/usr/include ] || fail "muster has headers"
-[ ! -e development/usr/bin ] || fail "muster-dev has programs"
-! find runtime development -name '*_test*' -o -path '*conformance*' | grep . || fail "tests are packed"
+[ "$(cd muster/DEBIAN && echo *)" = "control md5sums" ] || fail "muster does something when it is installed"
+
+# The two may not part: a mesh of one version with the command of another is tried by nobody.
+version=$(sed -n 's/^Version: //p' muster/DEBIAN/control)
+grep "^Depends:" muster-services/DEBIAN/control | grep -qF " muster (= $version)," ||
+  fail "muster-services takes another version of muster"
+# A library whose package says nothing to dpkg-shlibdeps was missing once.
+for package in muster muster-services; do
+  depends=$(sed -n 's/^Depends: //p' "$package/DEBIAN/control" | tr ',' '\n' | awk '{ print $1 }')
+  for library in $(objdump -p "$package"/usr/bin/* | awk '/NEEDED/ { print $2 }' | sort -u); do
+    owners=$(dpkg-query --search "*/$library" | sed 's/[:,].*//')
+    grep -qxF "$owners" <<< "$depends" || fail "$package needs $library, and not its package $owners"
+  done
+done
+
+# Each file belongs to one package, and to the right one.
+find muster muster-services muster-dev ! -type d ! -path '*/DEBIAN/*' -printf '%P\n' | sort | uniq -d | grep . &&
+  fail "two packages have these files"
+[ "$(cd muster/usr/bin && echo *)" = muster ] || fail "muster has programs of a mesh"
+for other in muster/etc muster/usr/include muster-services/usr/include muster-dev/usr/bin; do
+  [ ! -e "$other" ] || fail "$other belongs into another package"
+done
+! find muster muster-services muster-dev -name '*_test*' -o -path '*conformance*' | grep . || fail "tests are packed"
