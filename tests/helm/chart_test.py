@@ -1166,11 +1166,13 @@ class LintTest(ChartTest):
         self.assertEqual(json.loads(board["data"]["of_mine.json"]), {"title": "{{ of mine }}"})
         self.assertEqual(board["metadata"]["labels"]["grafana_dashboard"], "1")
 
-    def test_the_dashboard_of_the_repository_is_in_the_chart(self):
-        board = self.render("dashboards.enabled=true").get("ConfigMap", "muster-muster")
-        self.assertEqual(json.loads(board["data"]["muster.json"]), json.loads(
-            (chart.ROOT / "deploy/grafana/dashboards/muster.json").read_text(encoding="utf-8")))
-        self.assertNotIn("muster-muster", rendered("defaults").of("ConfigMap"))
+    def test_the_dashboards_of_the_repository_are_in_the_chart(self):
+        maps = self.render("dashboards.enabled=true").of("ConfigMap")
+        for name in ("muster", "muster-job"):
+            board = maps[f"muster-{name}"]["data"][f"{name}.json"]
+            self.assertEqual(json.loads(board), json.loads(
+                (chart.ROOT / f"deploy/grafana/dashboards/{name}.json").read_text(encoding="utf-8")))
+            self.assertNotIn(f"muster-{name}", rendered("defaults").of("ConfigMap"))
 
     def test_the_rule_is_the_alerts_of_the_repository(self):
         rule = rendered("production").get("PrometheusRule", "muster")

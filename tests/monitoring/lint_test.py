@@ -5,6 +5,7 @@ The program that MUSTER names tells which commands there are.
 """
 
 import functools
+import json
 import re
 import subprocess
 import sys
@@ -14,7 +15,10 @@ import monitoring
 from monitoring import ROOT
 
 # In every selector of a dashboard.
-CHOSEN = ('job=~"$job"', 'instance=~"$instance"')
+CHOSEN = ('namespace=~"$namespace"', 'job=~"$job"', 'instance=~"$instance"')
+VARIABLES = ["datasource", "namespace", "job", "instance"]
+# In every selector of the dashboard of a single job, too.
+OF_A_JOB = "${muster_job}"
 SEVERITIES = {"info", "warning", "critical"}
 SECTIONS = ["What it means", "What users feel", "First look", "Causes and mends", "When it resolves"]
 COMMAND = re.compile(r"^muster (?!-)\S.*$", re.MULTILINE)
@@ -45,7 +49,39 @@ class DashboardTest(unittest.TestCase):
     def test_they_have_the_variables_that_their_queries_use(self):
         for board in self.boards():
             names = [variable["name"] for variable in board["templating"]["list"]]
-            self.assertEqual(names, ["datasource", "job", "instance"])
+            self.assertEqual(names[:len(VARIABLES)], VARIABLES)
+            used = set(re.findall(r"\$\{?(\w+)", json.dumps(board)))
+            self.assertEqual(used - {"__rate_interval", "__all"}, set(names))
+
+    def test_a_mesh_without_namespaces_is_chosen_too(self):
+        for board in self.boards():
+            [namespace] = [one for one in board["templating"]["list"] if one["name"] == "namespace"]
+            self.assertEqual(namespace["allValue"], ".*")
+
+    def test_each_leads_to_the_others_with_what_is_chosen(self):
+        uids = {board["uid"] for board in monitoring.dashboards().values()}
+        self.assertGreater(len(uids), 1)
+        for board in self.boards():
+            self.assertEqual({link["url"] for link in board["links"]},
+                             {f"/d/{uid}" for uid in uids - {board["uid"]}})
+            for link in board["links"]:
+                self.assertTrue(link["includeVars"] and link["keepTime"] and link["title"])
+
+    def test_every_query_about_a_job_looks_only_at_the_job_that_is_chosen(self):
+        [board] = [board for board in monitoring.dashboards().values() if board["uid"] == "muster-job"]
+        for panel in monitoring.panels(board):
+            for target in panel["targets"]:
+                for name, matchers in monitoring.selectors(target["expr"]):
+                    self.assertIn(OF_A_JOB, matchers, f"{name} in {target['expr']}")
+
+    def test_the_names_of_jobs_come_from_their_queues(self):
+        [board] = [board for board in monitoring.dashboards().values() if board["uid"] == "muster-job"]
+        [variable] = [one for one in board["templating"]["list"] if one["name"] == "muster_job"]
+        self.assertFalse(variable["multi"] or variable["includeAll"])
+        pattern = re.compile(variable["regex"].strip("/"))
+        names = [match[1] for queue in ("retail-in", "my-job-in", "retail-out", "shop/orders-in")
+                 if (match := pattern.search(queue))]
+        self.assertEqual(names, ["retail", "my-job"])
 
     def test_every_panel_says_what_it_shows_and_in_which_unit(self):
         for panel in self.each_panel():

@@ -218,7 +218,9 @@ class Prometheus:
                 if any(math.isfinite(float(number)) for _, number in one["values"])]
 
 
-class LiveTest(unittest.TestCase):
+class MeasuredRun(unittest.TestCase):
+    """A mesh that Prometheus watches while run_mesh has it do something; the queries look at it afterwards."""
+
     @classmethod
     def setUpClass(cls):
         for variable in ("MUSTER", "MUSTER_INITIATOR_PROGRAM", "MUSTER_CONTROLLER_PROGRAM",
@@ -252,6 +254,33 @@ class LiveTest(unittest.TestCase):
         return path
 
     @classmethod
+    def use_gateway(cls):
+        """Requests that are answered, refused, and too many."""
+        with contextlib.closing(Client(cls.mesh.start_gateway())) as client:
+            client.ask("PUT", "/watched")
+            for _ in range(2):
+                client.ask("POST", "/watched/messages", message("x"))
+            client.ask("GET", "/?comp=list", headers={"x-ms-date": "yesterday"})
+            client.ask("GET", "/?comp=list")
+            for name in ("throttled", "auth_failures", "requests"):
+                cls.prometheus.await_true(f"sum(muster_gateway_{name}_total)")
+            cls.prometheus.await_true('sum(muster_gateway_requests_total{code="200"})')
+            client.ask("GET", "/?comp=list")  # so that there is a rate
+            cls.prometheus.await_true('sum(muster_gateway_requests_total{code="200"}) > 1')
+
+    def chosen(self, expression, rate_interval=RATE_INTERVAL):
+        """A query of a dashboard as Grafana sends it."""
+        for variable, text in (("$__rate_interval", rate_interval), ("$namespace", ".*"), ("$job", "muster"),
+                               ("$instance", ".+"), ("${muster_job}", POOL), ("${pool}", "")):
+            expression = expression.replace(variable, text)
+        return expression
+
+    def names(self, expression):
+        return {name for name, _ in monitoring.selectors(expression)}
+
+
+class LiveTest(MeasuredRun):
+    @classmethod
     def run_mesh(cls):
         """The run that the queries look at."""
         prometheus, mesh = cls.prometheus, cls.mesh
@@ -284,21 +313,6 @@ class LiveTest(unittest.TestCase):
         prometheus.await_true("count(max_over_time(muster_scale_desired[1h]) unless muster_scale_desired)")
 
     @classmethod
-    def use_gateway(cls):
-        """Requests that are answered, refused, and too many."""
-        with contextlib.closing(Client(cls.mesh.start_gateway())) as client:
-            client.ask("PUT", "/watched")
-            for _ in range(2):
-                client.ask("POST", "/watched/messages", message("x"))
-            client.ask("GET", "/?comp=list", headers={"x-ms-date": "yesterday"})
-            client.ask("GET", "/?comp=list")
-            for name in ("throttled", "auth_failures", "requests"):
-                cls.prometheus.await_true(f"sum(muster_gateway_{name}_total)")
-            cls.prometheus.await_true('sum(muster_gateway_requests_total{code="200"})')
-            client.ask("GET", "/?comp=list")  # so that there is a rate
-            cls.prometheus.await_true('sum(muster_gateway_requests_total{code="200"}) > 1')
-
-    @classmethod
     def submit(cls):
         """Submits a burst that no processor works on yet, so it will be late."""
         program = cls.write("handler.py", HANDLER)
@@ -313,22 +327,13 @@ class LiveTest(unittest.TestCase):
         cls.mesh.nats.restart()
         cls.prometheus.await_true("sum(muster_nats_reconnects_total)")
 
-    def chosen(self, expression):
-        """A query of a dashboard as Grafana sends it."""
-        for variable, text in (("$__rate_interval", RATE_INTERVAL), ("$job", "muster"), ("$instance", ".+")):
-            expression = expression.replace(variable, text)
-        return expression
-
-    def names(self, expression):
-        return {name for name, _ in monitoring.selectors(expression)}
-
     def test_every_query_of_the_dashboards_answers(self):
         count = 0
         for board in monitoring.dashboards().values():
             for panel in monitoring.panels(board):
                 for target in panel["targets"]:
                     count += 1
-                    with self.subTest(panel["title"], query=target["expr"]):
+                    with self.subTest(board["title"], panel=panel["title"], query=target["expr"]):
                         found = self.prometheus.series(self.chosen(target["expr"]))
                         if not found:
                             silent = self.names(target["expr"]) & set(SILENT)
