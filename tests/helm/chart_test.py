@@ -1174,10 +1174,13 @@ class LintTest(ChartTest):
                 (chart.ROOT / f"deploy/grafana/dashboards/{name}.json").read_text(encoding="utf-8")))
             self.assertNotIn(f"muster-{name}", rendered("defaults").of("ConfigMap"))
 
-    def test_the_rule_is_the_alerts_of_the_repository(self):
-        rule = rendered("production").get("PrometheusRule", "muster")
-        self.assertEqual(rule["spec"], yaml.safe_load(
-            (chart.ROOT / "deploy/prometheus/muster.rules.yaml").read_text(encoding="utf-8")))
+    def test_the_rules_are_those_of_the_repository(self):
+        rules = rendered("production").of("PrometheusRule")
+        self.assertEqual(set(rules), {"muster", "muster-recording"})
+        for name, file in (("muster", "muster.rules.yaml"), ("muster-recording", "muster.recording.yaml")):
+            self.assertEqual(rules[name]["spec"], yaml.safe_load(
+                (chart.ROOT / "deploy/prometheus" / file).read_text(encoding="utf-8")))
+            self.assertEqual(rules[name]["metadata"]["labels"], rules["muster"]["metadata"]["labels"])
         self.assertNotIn("PrometheusRule", {one["kind"] for one in rendered("defaults").all})
 
 

@@ -19,6 +19,8 @@ CHOSEN = ('namespace=~"$namespace"', 'job=~"$job"', 'instance=~"$instance"')
 VARIABLES = ["datasource", "namespace", "job", "instance"]
 # In every selector of the dashboard of a single job, too.
 OF_A_JOB = "${muster_job}"
+# What records work out of several metrics.
+RECORDED_ALONE = {"muster_item_arrivals", "muster_batch_time_to_spare_seconds", "muster_worker_time_seconds_busy"}
 SEVERITIES = {"info", "warning", "critical"}
 SECTIONS = ["What it means", "What users feel", "First look", "Causes and mends", "When it resolves"]
 COMMAND = re.compile(r"^muster (?!-)\S.*$", re.MULTILINE)
@@ -157,6 +159,41 @@ class MetricsTest(unittest.TestCase):
             [("x_total", '{q=~"a{1,2}-(in)",b="}"}'), ("y", ""), ("z", "{}")])
 
 
+class RecordTest(unittest.TestCase):
+    def test_names_are_level_metric_and_operations(self):
+        known = {re.sub("_total$", "", name) for name in monitoring.catalogue()}
+        known |= {re.sub("_bucket$", "", name) for name in known}
+        labels = set().union(*monitoring.catalogue().values()) | monitoring.TARGET_LABELS
+        for rule in monitoring.recordings():
+            with self.subTest(rule["record"]):
+                self.assertEqual(set(rule), {"record", "expr"})
+                self.assertRegex(rule["record"], "^[a-z_]+:muster_[a-z_]+:([a-z0-9]+_)*(rate5m|max|min)$")
+                self.assertLessEqual(monitoring.level(rule["record"]), labels)
+                metric = rule["record"].split(":")[1]
+                self.assertTrue(metric in known or metric in RECORDED_ALONE, metric)
+
+    def test_records_are_of_metrics_and_labels_of_the_catalogue_or_of_earlier_records(self):
+        series = {**monitoring.catalogue()}
+        for rule in monitoring.recordings():
+            for name, matchers in monitoring.selectors(rule["expr"]):
+                self.assertIn(name, series)
+                self.assertLessEqual(monitoring.matched_labels(matchers), series[name])
+            self.assertNotIn(rule["record"], series)
+            series[rule["record"]] = monitoring.level(rule["record"])
+
+    def test_neither_dashboards_nor_alerts_need_them(self):
+        names = {rule["record"] for rule in monitoring.recordings()}
+        asked = [target["expr"] for board in monitoring.dashboards().values()
+                 for panel in monitoring.panels(board) for target in panel["targets"]]
+        for expression in asked + [rule["expr"] for rule in monitoring.alerts()]:
+            self.assertEqual({name for name, _ in monitoring.selectors(expression)} & names, set())
+
+    def test_the_table_of_the_page_has_each(self):
+        page = (ROOT / "docs/operations/monitoring.md").read_text(encoding="utf-8")
+        self.assertEqual(re.findall(r"^\| `(\w+:\w+:\w+)` \|", page, re.MULTILINE),
+                         [rule["record"] for rule in monitoring.recordings()])
+
+
 class AlertTest(unittest.TestCase):
     def each(self):
         for rule in monitoring.alerts():
@@ -245,7 +282,8 @@ class GeneratedTest(unittest.TestCase):
         for path in monitoring.DASHBOARDS.glob("*.json"):
             copy = ROOT / "helm/muster/dashboards" / path.name
             self.assertEqual(copy.read_bytes(), path.read_bytes())
-        self.assertEqual((ROOT / "helm/muster/alerts.yaml").read_bytes(), monitoring.RULES.read_bytes())
+        for copy, rules in (("alerts", monitoring.RULES), ("recording", monitoring.RECORDING)):
+            self.assertEqual((ROOT / f"helm/muster/{copy}.yaml").read_bytes(), rules.read_bytes())
 
 
 if __name__ == "__main__":

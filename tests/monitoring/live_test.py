@@ -104,7 +104,7 @@ targets:
 """
 PROMETHEUS = """
 global: {{scrape_interval: {scrape}ms, scrape_timeout: {scrape}ms, evaluation_interval: 1s}}
-rule_files: [{rules}]
+rule_files: {rules}
 scrape_configs:
 - job_name: muster
   static_configs:
@@ -185,7 +185,8 @@ class Prometheus:
         self.address = free_address()
         configuration = folder / "prometheus.yaml"
         configuration.write_text(PROMETHEUS.format(
-            scrape=int(SCRAPE_SECONDS * 1000), rules=monitoring.RULES, targets=json.dumps(targets)))
+            scrape=int(SCRAPE_SECONDS * 1000), rules=json.dumps([str(monitoring.RULES), str(monitoring.RECORDING)]),
+            targets=json.dumps(targets)))
         self.begun = time.time()
         self.program = Program(
             [monitoring.find("prometheus"), f"--config.file={configuration}",
@@ -355,9 +356,18 @@ class LiveTest(MeasuredRun):
                     if name not in SILENT:
                         self.assertTrue(self.prometheus.series(name), f"{name} is empty")
 
+    def test_every_record_is_there_with_the_labels_of_its_level(self):
+        for rule in monitoring.recordings():
+            with self.subTest(rule["record"]):
+                found = self.prometheus.series(rule["record"])
+                self.assertTrue(found, "nothing was recorded")
+                for labels in found:
+                    self.assertEqual(set(labels) - {"__name__"}, monitoring.level(rule["record"]) - {"namespace"})
+
     def test_prometheus_evaluates_every_rule(self):
         rules = [rule for group in self.prometheus.get("rules")["groups"] for rule in group["rules"]]
-        self.assertEqual({rule["name"] for rule in rules}, {rule["alert"] for rule in monitoring.alerts()})
+        self.assertEqual({rule["name"] for rule in rules}, {rule["alert"] for rule in monitoring.alerts()} |
+                         {rule["record"] for rule in monitoring.recordings()})
         for rule in rules:
             self.assertEqual(rule["health"], "ok", rule)
 

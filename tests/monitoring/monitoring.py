@@ -13,6 +13,7 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DASHBOARDS = ROOT / "deploy/grafana/dashboards"
 RULES = ROOT / "deploy/prometheus/muster.rules.yaml"
+RECORDING = ROOT / "deploy/prometheus/muster.recording.yaml"
 RULES_TEST = ROOT / "tests/monitoring/rules_test.yaml"
 COMPOSE = ROOT / "deploy/compose"
 SKIPPED = 77  # the exit code of a test program that could not run, as its ctest knows
@@ -37,6 +38,15 @@ def panels(board):
 
 def alerts():
     return [rule for group in read_yaml(RULES)["groups"] for rule in group["rules"]]
+
+
+def recordings():
+    return [rule for group in read_yaml(RECORDING)["groups"] for rule in group["rules"]]
+
+
+def level(record):
+    """The labels that are left, by the name of what is recorded."""
+    return set(record.partition(":")[0].split("_"))
 
 
 def catalogue():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prometheus's own checks: of the rules, and of the tests in which each alert fires and resolves."""
+"""Prometheus's own checks: of the rules, and of the tests of each: alerts fire and resolve, records are right."""
 
 import pathlib
 import re
@@ -10,7 +10,7 @@ import unittest
 import yaml
 
 import monitoring
-from monitoring import RULES, RULES_TEST
+from monitoring import RECORDING, RULES, RULES_TEST
 
 ASKED = re.compile(r'^ALERTS\{alertname="(\w+)",alertstate="firing"\}$')
 
@@ -28,7 +28,7 @@ class PromtoolTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_rules_are_sound(self):
-        self.assert_passes(self.run_promtool("check", "rules", RULES))
+        self.assert_passes(self.run_promtool("check", "rules", RULES, RECORDING))
 
     def test_the_tests_pass(self):
         self.assert_passes(self.run_promtool("test", "rules", RULES_TEST))
@@ -39,13 +39,20 @@ class PromtoolTest(unittest.TestCase):
             asked = {}
             for one in test.get("promql_expr_test", []):
                 minutes = int(one["eval_time"].removesuffix("m"))
-                asked.setdefault(ASKED.match(one["expr"])[1], []).append((minutes, bool(one["exp_samples"])))
+                if alert := ASKED.match(one["expr"]):
+                    asked.setdefault(alert[1], []).append((minutes, bool(one["exp_samples"])))
             for alert, answers in asked.items():
                 times[alert].append([fires for _, fires in sorted(answers)])
         for alert, answers in times.items():
             self.assertTrue(any([*dict.fromkeys(each)] == [True, False] or
                                 ([each[0], each[-1]] == [False, False] and True in each)
                                 for each in answers), f"{alert}: {answers}")
+
+    def test_each_record_has_a_test(self):
+        asked = {name for test in monitoring.read_yaml(RULES_TEST)["tests"]
+                 for one in test.get("promql_expr_test", []) if one["exp_samples"]
+                 for name, _ in monitoring.selectors(one["expr"])}
+        self.assertLessEqual({rule["record"] for rule in monitoring.recordings()}, asked)
 
     def test_without_the_rules_the_tests_of_each_fail(self):
         with tempfile.TemporaryDirectory() as name:
@@ -55,8 +62,11 @@ class PromtoolTest(unittest.TestCase):
             (folder / "test.yaml").write_text(yaml.safe_dump(tests))
             done = self.run_promtool("test", "rules", folder / "test.yaml")
         self.assertNotEqual(done.returncode, 0)
-        failed = set(re.findall(r'alertname=\\*"(\w+)\\*"', done.stdout + done.stderr))
+        printed = done.stdout + done.stderr
+        failed = set(re.findall(r'alertname=\\*"(\w+)\\*"', printed))
         self.assertLessEqual({rule["alert"] for rule in monitoring.alerts()}, failed)
+        for rule in monitoring.recordings():
+            self.assertRegex(printed, rf'expr: "[^"\n]*{rule["record"]}')
 
 
 if __name__ == "__main__":
