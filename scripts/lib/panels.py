@@ -25,6 +25,11 @@ def most(by, expression):
     return f"max by ({by}) ({expression})"
 
 
+def zero_without(expression, inputs=INPUTS):
+    """A gauge of what some input queues have is there with the first of it. Others have none."""
+    return f"{expression} or 0 * {most('queue', chosen('muster_queue_backlog', inputs))}"
+
+
 def quantile(share, by, metric, labels=""):
     return f"histogram_quantile({share}, sum by ({by}, le) ({rate(metric + '_bucket', labels)}))"
 

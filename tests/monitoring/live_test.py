@@ -181,7 +181,7 @@ def wait_until(reached, what):
 
 
 class Prometheus:
-    def __init__(self, folder, targets):
+    def __init__(self, folder, targets, *more):
         self.address = free_address()
         configuration = folder / "prometheus.yaml"
         configuration.write_text(PROMETHEUS.format(
@@ -190,7 +190,7 @@ class Prometheus:
         self.begun = time.time()
         self.program = Program(
             [monitoring.find("prometheus"), f"--config.file={configuration}",
-             f"--storage.tsdb.path={folder / 'prometheus'}", f"--web.listen-address={self.address}"],
+             f"--storage.tsdb.path={folder / 'prometheus'}", f"--web.listen-address={self.address}", *more],
             "Server is ready")
         self.program.await_ready()
 
