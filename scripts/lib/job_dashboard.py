@@ -96,7 +96,9 @@ ROWS = [
               "include idle ones.", "short",
               (f"max({chosen('muster_scale_desired', POOL)})", "desired"),
               (most("state", chosen("muster_workers", POOL)), "{{state}}")),
-        panel("Time of work for an item", "Busy time of the tasks for each item that was counted. Gaps: none was.", "s",
+        panel("Time of work for an item",
+              "Busy time of the tasks for each item that was counted, if Prometheus reads all processors of the "
+              "job. Gaps: none was counted.", "s",
               (f"sum({rate(WORKER_TIME, f'{POOL},{BUSY}')}) / sum({rate('muster_items_total', INPUT)})",
                "busy")),
         panel("Wake-ups",
@@ -132,8 +134,8 @@ ROWS = [
               "tells what idling costs in money.", "short",
               (total("state", rate(WORKER_TIME, POOL)), "{{state}}"), stacked=True),
         panel("Workers' time for a thousand transactions",
-              "Time of the tasks, idling included, for each thousand transactions that were counted. Gaps: "
-              "none was.", "s",
+              "Time of the tasks, idling included, for each thousand transactions that were counted, if "
+              "Prometheus reads all processors of the job. Gaps: none was counted.", "s",
               (f"1000 * sum({rate(WORKER_TIME, POOL)}) / sum({rate('muster_transactions_total', INPUT)})",
                "for a thousand")),
         panel("Storage calls",

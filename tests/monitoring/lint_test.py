@@ -127,6 +127,33 @@ class DashboardTest(unittest.TestCase):
                 self.assertEqual(len(set(values)), len(values))
 
 
+class PageTest(unittest.TestCase):
+    PAGE = ROOT / "docs/operations/dashboards.md"
+
+    def test_it_has_a_paragraph_for_each_row_in_the_order_of_the_dashboards(self):
+        text = self.PAGE.read_text(encoding="utf-8")
+        rows = [panel["title"].rstrip("?") for uid in ("muster-mesh", "muster-job")
+                for board in monitoring.dashboards().values() if board["uid"] == uid
+                for panel in board["panels"] if panel["type"] == "row"]
+        self.assertEqual([title.rstrip("?.") for title in re.findall(r"^\*\*(.+?)\*\*", text, re.MULTILINE)], rows)
+
+    def test_its_pictures_are_there_and_small_and_there_are_no_others(self):
+        named = re.findall(r"\]\(\.\./pictures/([a-z_]+\.png)\)", self.PAGE.read_text(encoding="utf-8"))
+        found = {path.name: path.stat().st_size for path in (ROOT / "docs/pictures").glob("*.png")}
+        self.assertEqual(sorted(named), sorted(found))
+        self.assertLess(max(found.values()), 150_000)
+
+    def test_panels_that_pictures_show_are_there(self):
+        drawn = (ROOT / "tests/monitoring/make_pictures").read_text(encoding="utf-8")
+        titles = {(board["uid"], panel["title"]) for board in monitoring.dashboards().values()
+                  for panel in monitoring.panels(board)}
+        pictures = re.findall(r'\("(muster-[a-z]+)", \[(.*?)\]\)', drawn, re.DOTALL)
+        self.assertGreater(len(pictures), 1)
+        for uid, panels in pictures:
+            for title in re.findall(r'"([^"]+)"', panels):
+                self.assertIn((uid, title), titles)
+
+
 class MetricsTest(unittest.TestCase):
     def assert_known(self, where, expression):
         series = monitoring.catalogue()
@@ -242,7 +269,8 @@ class AlertTest(unittest.TestCase):
 
     def test_commands_that_pages_name_are_there_with_their_options(self):
         monitoring.program("MUSTER")
-        pages = [*(ROOT / "docs/operations/runbooks").glob("*.md"), ROOT / "docs/operations/monitoring.md"]
+        pages = [*(ROOT / "docs/operations/runbooks").glob("*.md"), ROOT / "docs/operations/monitoring.md",
+                 PageTest.PAGE]
         texts = [(page.name, page.read_text(encoding="utf-8")) for page in pages]
         texts += [(rule["alert"], "\n".join(re.findall("muster (?:doctor|[a-z]+ [a-z]+)(?: --[a-z]+)?",
                                                        rule["annotations"]["description"])))
