@@ -24,6 +24,9 @@ install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/mesh.env DESTINATION /etc/mus
   PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ COMPONENT units EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_SOURCE_DIR}/examples/rules/one-machine.yaml DESTINATION /etc/muster
   RENAME rules.yaml COMPONENT units EXCLUDE_FROM_ALL)
+# For a Grafana and a Prometheus wherever they run.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/deploy/grafana ${PROJECT_SOURCE_DIR}/deploy/prometheus
+  DESTINATION share/muster COMPONENT muster EXCLUDE_FROM_ALL)
 foreach(package muster muster-services muster-dev)
   install(FILES ${PROJECT_SOURCE_DIR}/deploy/debian/copyright DESTINATION share/doc/${package}
     COMPONENT ${package} EXCLUDE_FROM_ALL)

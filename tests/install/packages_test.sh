@@ -43,6 +43,9 @@ done
 [ "$(stat -c %a muster-services/etc/muster/mesh.env)" = 640 ] || fail "everybody can read mesh.env"
 (cd muster-services && find etc -type f -printf '/%p\n') | sort | diff - <(sort muster-services/DEBIAN/conffiles) ||
   fail "what lies in /etc is not what conffiles names"
+for folder in grafana prometheus; do
+  diff -r "$sources/deploy/$folder" "muster/usr/share/muster/$folder" || fail "muster lacks files of deploy/$folder"
+done
 for script in postinst prerm postrm; do
   [ -x "muster-services/DEBIAN/$script" ] || fail "$script is missing"
 done
