@@ -23,6 +23,7 @@ from live_test import HANDLER, JOB, POOL, RULES, Prometheus
 
 # A scrape that fails because this machine is busy would be a gap of the whole hour.
 live_test.SCRAPE_SECONDS = 2
+live_test.NAMESPACE = ""  # live_test.py has one
 BURST_RATE_INTERVAL = f"{4 * live_test.SCRAPE_SECONDS}s"
 HOUR_SECONDS = 3600
 TILE_SECONDS = 30
