@@ -201,7 +201,8 @@ absl::Status LocalRun::CreateRoles() {
               .held_keys = sync_.get()},
           processor::Options{.account = account,
                              .threads = request_.threads,
-                             .isolated_handlers = request_.handler.isolated}));
+                             .isolated_handlers = request_.handler.isolated,
+                             .restarts = request_.handler.restarts}));
   MUSTER_ASSIGN_OR_RETURN(
       controller_,
       controller::Controller::Create(

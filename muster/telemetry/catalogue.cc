@@ -21,6 +21,8 @@ std::vector<Metric> Catalogue() {
       kItemLatency.entry(),
       kDuplicates.entry(),
       kRejected.entry(),
+      kHandlerCall.entry(),
+      kHandlerRestarts.entry(),
       kQueueBacklog.entry(),
       kQueueInFlight.entry(),
       kQueuePoison.entry(),

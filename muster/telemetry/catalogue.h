@@ -24,6 +24,10 @@ inline constexpr double kSyncSeconds[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025
 // Of a call of the API: streams that wait for news stay open for hours.
 inline constexpr double kCallSeconds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                           0.25,   0.5,   1,      2.5,   5,    10,    60,   600};
+// Of a call of a handler: linked code needs less than a millisecond, a program may work for hours.
+inline constexpr double kHandlerSeconds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                             0.1,    0.25,  0.5,    1,     2.5,  5,     10,
+                                             30,     60,    300,    1800,  7200};
 // Of a start: a process needs a tenth of a second, a pod on a new machine minutes.
 inline constexpr double kStartSeconds[] = {0.1, 0.25, 0.5, 1,   2.5, 5,  10,
                                            20,  30,   60,  120, 300, 600};
@@ -61,6 +65,26 @@ inline constexpr CounterMetric<2> kRejected{
     {"queue", "reason"},
     "Transactions that an attempt rejected: format (unreadable), oversized, or handler (by the "
     "handler); an item that is worked on again counts again"};
+
+// The handlers.
+inline constexpr HistogramMetric<2> kHandlerCall{
+    "muster_handler_call_duration_seconds",
+    "seconds",
+    kProcessor,
+    {"queue", "outcome"},
+    "Time of a call of the job's handler, the start of its program and the wait for its server "
+    "included, by what it ended with: ok, retry, defer, dead, unfit (a value that the job cannot "
+    "hold) or release (it had to stop)",
+    kHandlerSeconds};
+inline constexpr CounterMetric<2> kHandlerRestarts{
+    "muster_handler_restarts_total",
+    "restarts",
+    kProcessor,
+    {"queue", "reason"},
+    "Programs of handlers, and connections to handler servers, that another one had to follow: "
+    "finished (it ended as it may), ended (it died, or closed its pipes), deadline (an item got no "
+    "answer in time), answer (it broke the contract), not_started (there was none, or it took no "
+    "item), stopped (its item had to stop)"};
 
 // The queues.
 inline constexpr GaugeMetric<1> kQueueBacklog{"muster_queue_backlog",

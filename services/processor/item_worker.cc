@@ -409,7 +409,11 @@ handler::Outcome ItemWorker::Call(handler::Handler& handler, handler::ItemContex
   const SlowItems::Call call(
       setup_->slow_items,
       {setup_->job->name, item.id(), HandlerInWords(setup_->job->handler), time, setup_->health});
-  return handler::ProcessGuarded(handler, item, results);
+  if (!times_.records()) return handler::ProcessGuarded(handler, item, results);
+  const absl::Duration begun = setup_->clock->Monotonic();
+  handler::Outcome outcome = handler::ProcessGuarded(handler, item, results);
+  times_.Observe(outcome.kind, setup_->clock->Monotonic() - begun);
+  return outcome;
 }
 
 handler::Outcome ItemWorker::RunWhole(handler::Handler& handler,

@@ -125,7 +125,10 @@ class ItemWorker final : public listener::Subscriber {
  public:
   // `setup` is not owned.
   ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handler> handler)
-      : setup_(setup), spans_(setup->spans, setup->clock), handler_(std::move(handler)) {}
+      : setup_(setup),
+        spans_(setup->spans, setup->clock),
+        times_(&setup->metrics),
+        handler_(std::move(handler)) {}
 
   void OnMessages(absl::Span<listener::Delivery> deliveries,
                   listener::DeliveryContext& context) override;
@@ -176,7 +179,8 @@ class ItemWorker final : public listener::Subscriber {
                                  ItemContribution contribution) const;
   // The handler for this attempt: a suspect gets the handler that runs in a process of its own.
   absl::StatusOr<handler::Handler*> HandlerFor(const Attempt& attempt);
-  // Calls the handler; if that takes long, the log and the health issues tell of it.
+  // Calls the handler and measures that; if it takes long, the log and the health issues tell of
+  // it.
   handler::Outcome Call(handler::Handler& handler, handler::ItemContext context,
                         std::vector<handler::Transaction> transactions, handler::Results& results);
   // Both need the item's records in records_.
@@ -189,6 +193,7 @@ class ItemWorker final : public listener::Subscriber {
 
   const WorkerSetup* const setup_;  // not owned
   WorkSpans spans_;
+  HandlerTimes times_;
   const std::unique_ptr<handler::Handler> handler_;
   std::unique_ptr<handler::Handler> isolated_;  // once there was a suspect
   // The latest other revision that an item was bound to, and its worker, which uses it; null: none

@@ -21,6 +21,7 @@
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/processor/item_worker_fixture.h"
 #include "tests/fakes/sync/memory_sync_store.h"
+#include "tests/fakes/telemetry/shown.h"
 
 namespace muster::processor {
 
@@ -128,6 +129,38 @@ TEST_F(ItemWorkerTest, ForgettingAVerdictIsNoSuccess) {
 TEST_F(ItemWorkerTest, ForgettingTheOutcomeIsNoSuccess) {
   EXPECT_EQ(Work(Item("a,1\n", 1), [](const auto&, auto&) { return Outcome(); }).kind,
             Settlement::Kind::kRetry);
+}
+
+TEST_F(ItemWorkerTest, MeasuresTheCallsOfItsHandlerByTheirOutcome) {
+  telemetry::Registry registry;
+  base::FakeClock clock;
+  setup_.clock = &clock;
+  setup_.metrics = ItemMetrics(&registry, "sum");
+  const auto shown = [&](const std::string& what, const std::string& outcome) {
+    return telemetry::Shown(registry, absl::StrCat("muster_handler_call_duration_seconds_", what,
+                                                   "{queue=\"sum-in\",outcome=\"", outcome, "\"}"));
+  };
+  const auto call = [&](absl::Duration time, const Outcome& outcome) {
+    Work(Item("a,1\n", 1), [&, outcome](const handler::WorkItem& item, Results& results) {
+      clock.Advance(time);
+      return outcome.kind == Outcome::Kind::kOk ? Sum(item, results) : outcome;
+    });
+  };
+  call(absl::Seconds(2), Outcome::Ok());
+  call(absl::Seconds(3), Outcome::Ok());
+  EXPECT_EQ(shown("count", "ok"), 2);
+  EXPECT_EQ(shown("sum", "ok"), 5);
+  EXPECT_EQ(shown("count", "retry"), std::nullopt) << "none yet";
+  call(absl::Seconds(40), Outcome::Retry({}, "busy"));
+  call(absl::Seconds(1), Outcome());
+  call(absl::Seconds(1), Outcome::Defer({}, "later"));
+  call(absl::Seconds(1), Outcome::Dead("never"));
+  call(absl::Seconds(1), Outcome::Release());
+  EXPECT_EQ(shown("count", "retry"), 2);
+  EXPECT_EQ(shown("sum", "retry"), 41);
+  for (const char* outcome : {"defer", "dead", "release"}) {
+    EXPECT_EQ(shown("count", outcome), 1) << outcome;
+  }
 }
 
 TEST_F(ItemWorkerTest, PassesOutcomesOn) {

@@ -62,6 +62,7 @@ JobHandler LinkedHandler(const job::JobDefinition& job, const job::LinkedHandler
   served.inherits_environment = true;
   served.limits.memory_bytes = IsolatedMemory();
   served.clock = clock;
+  served.restarts = handler.restarts;
   handler.isolated = CommandHandlerFactory(Isolated(served));
   return handler;
 }
@@ -92,6 +93,7 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
   options.limits.dumps_core = false;
   options.deadline = command.deadline;
   options.clock = clock;
+  options.restarts = std::make_shared<handler::Restarts>();
   const HandlerPrograms programs = access.programs.value_or(HandlerPrograms());
   const auto guarded = [&](handler::HandlerFactory make) {
     return IfAllowed(programs, command, job.folder, std::move(make));
@@ -99,7 +101,11 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
   const handler::HandlerFactory isolated = guarded(CommandHandlerFactory(Isolated(options)));
   options.health = std::make_shared<handler::HealthIssues>();
   options.on_never_started = access.on_no_server;
-  return {guarded(CommandHandlerFactory(options)), command.version, isolated, options.health,
+  return {guarded(CommandHandlerFactory(options)),
+          command.version,
+          isolated,
+          options.health,
+          options.restarts,
           [options] { return handler::command::TryStart(options); }};
 }
 
@@ -124,7 +130,12 @@ JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& ac
   options.deadline = grpc.deadline;
   options.clock = clock;
   options.health = std::make_shared<handler::HealthIssues>();
-  return {handler::grpc::GrpcHandlerFactory(options), grpc.version, {}, options.health};
+  options.restarts = std::make_shared<handler::Restarts>();
+  return {handler::grpc::GrpcHandlerFactory(options),
+          grpc.version,
+          {},
+          options.health,
+          options.restarts};
 }
 
 // Answers a stream to the original stdout, and redirects stdout to stderr, so that a handler's

@@ -16,6 +16,7 @@
 #include "muster/handler/grpc/grpc_handler.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/health.h"
+#include "muster/handler/restarts.h"
 #include "muster/job/job.h"
 #include "muster/rpc/tls.h"
 #include "services/processor/handler_programs.h"
@@ -31,6 +32,8 @@ struct JobHandler {
   // Where the handlers of `factory` report what keeps them from working; those of `isolated` do
   // not.
   std::shared_ptr<handler::HealthIssues> health;
+  // Where all of them note that a program, or a call of a server, had to be followed by another.
+  std::shared_ptr<handler::Restarts> restarts = std::make_shared<handler::Restarts>();
   // Starts the handler's program without an item and ends it again, as command::TryStart says.
   // Empty: the handler is no program.
   std::function<absl::Status()> try_start = {};

@@ -6,18 +6,67 @@
 #include "muster/telemetry/catalogue.h"
 
 namespace muster::processor {
+namespace {
 
-ItemMetrics::ItemMetrics(telemetry::Registry* registry, absl::string_view job) {
-  const std::string queue = item::LogicalInput(job);
+// Places of the outcomes in HandlerTimes, and their names. ProcessGuarded answers no kUnset.
+struct KnownOutcome {
+  size_t place = 0;
+  absl::string_view name;
+};
+
+KnownOutcome Known(handler::Outcome::Kind kind) {
+  switch (kind) {
+    case handler::Outcome::Kind::kOk:
+      return {0, "ok"};
+    case handler::Outcome::Kind::kUnset:
+    case handler::Outcome::Kind::kRetry:
+      return {1, "retry"};
+    case handler::Outcome::Kind::kDefer:
+      return {2, "defer"};
+    case handler::Outcome::Kind::kDead:
+      return {3, "dead"};
+    case handler::Outcome::Kind::kUnfit:
+      return {4, "unfit"};
+    case handler::Outcome::Kind::kRelease:
+      break;
+  }
+  return {5, "release"};
+}
+
+}  // namespace
+
+ItemMetrics::ItemMetrics(telemetry::Registry* registry, absl::string_view job)
+    : handler_calls(registry, telemetry::kHandlerCall), queue(item::LogicalInput(job)) {
   const telemetry::Counters<2> rejected(registry, telemetry::kRejected);
   rejected_format = rejected.With({queue, "format"});
   rejected_oversized = rejected.With({queue, "oversized"});
   rejected_handler = rejected.With({queue, "handler"});
 }
 
+HandlerTimes::HandlerTimes(const ItemMetrics* metrics) : metrics_(metrics) {
+  calls_.front() = metrics->handler_calls.With({metrics->queue, "ok"});
+}
+
+void HandlerTimes::Observe(handler::Outcome::Kind kind, absl::Duration time) {
+  const KnownOutcome known = Known(kind);
+  telemetry::Histogram& calls = calls_.at(known.place);
+  if (!calls.records()) calls = metrics_->handler_calls.With({metrics_->queue, known.name});
+  calls.Observe(time);
+}
+
+void CountRestarts(telemetry::Registry* registry, absl::string_view job,
+                   handler::Restarts* restarts) {
+  const telemetry::Counters<2> counters(registry, telemetry::kHandlerRestarts);
+  restarts->Listen([counters, queue = item::LogicalInput(job)](handler::RestartReason reason) {
+    counters.With({queue, handler::RestartReasonName(reason)}).Add();
+  });
+}
+
 PoolMetrics::PoolMetrics(JobListeners* listeners, telemetry::Registry* registry)
     : listeners_(listeners),
       rejected_(registry, telemetry::kRejected),
+      handler_calls_(registry, telemetry::kHandlerCall),
+      restarts_(registry, telemetry::kHandlerRestarts),
       wakeups_(registry, telemetry::kWakeups),
       time_(registry, telemetry::kWorkerTime),
       reading_(
@@ -50,12 +99,12 @@ void PoolMetrics::AddLocked(const JobListener& served, const listener::WorkTimes
   if (seen.listener.lock() != served.listener) seen = Seen{served.listener, {}, {}, {}, {}};
   const listener::ListenerCounters now = served.listener->counters();
   const std::string queue = item::LogicalInput(served.job);
-  const auto add = [&](const char* kind, int64_t listener::ListenerCounters::*counter) {
-    wakeups_.With({queue, kind}).Add(static_cast<double>(now.*counter - seen.counters.*counter));
+  const auto add = [&](telemetry::Counter to, int64_t listener::ListenerCounters::*counter) {
+    to.Add(static_cast<double>(now.*counter - seen.counters.*counter));
   };
-  add("push", &listener::ListenerCounters::wakeups_push);
-  add("scheduled", &listener::ListenerCounters::wakeups_scheduled);
-  add("safety", &listener::ListenerCounters::wakeups_safety);
+  add(wakeups_.With({queue, "push"}), &listener::ListenerCounters::wakeups_push);
+  add(wakeups_.With({queue, "scheduled"}), &listener::ListenerCounters::wakeups_scheduled);
+  add(wakeups_.With({queue, "safety"}), &listener::ListenerCounters::wakeups_safety);
   const absl::Duration busy = times.busy - seen.busy;
   time_.With({served.job, "busy"}).AddSeconds(busy);
   // A task that makes its handler runs, and is not busy.

@@ -1,7 +1,10 @@
 // PoolMetrics: how the dequeue tasks of each job's pool spend their time, and what wakes them.
-// ItemMetrics: what the workers of one job record while they work.
+// ItemMetrics: what the workers of one job record while they work. HandlerTimes: how long the calls
+// of its handler take.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,6 +12,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/mutex.h"
+#include "muster/handler/handler.h"
+#include "muster/handler/restarts.h"
 #include "muster/listener/listener.h"
 #include "muster/telemetry/registry.h"
 #include "services/processor/job_listeners.h"
@@ -24,7 +29,30 @@ struct ItemMetrics {
   telemetry::Counter rejected_format;     // transactions that cannot be read
   telemetry::Counter rejected_oversized;  // that are too large
   telemetry::Counter rejected_handler;
+  telemetry::Histograms<2> handler_calls;
+  std::string queue;  // the logical queue of the job
 };
+
+// Keeps the handles of one worker, which so shares no look-up with others. Not thread-safe.
+class HandlerTimes {
+ public:
+  // `metrics` is not owned and outlives it.
+  explicit HandlerTimes(const ItemMetrics* metrics);
+
+  // Whether calls are measured: else the caller need not read a clock.
+  bool records() const { return calls_.front().records(); }
+  // A call has ended so.
+  void Observe(handler::Outcome::Kind kind, absl::Duration time);
+
+ private:
+  const ItemMetrics* const metrics_;  // not owned
+  // Each made when it is used first, but for that of kOk.
+  std::array<telemetry::Histogram, 6> calls_;
+};
+
+// Counts restarts of the job's handlers from now on. `registry` outlives the handlers.
+void CountRestarts(telemetry::Registry* registry, absl::string_view job,
+                   handler::Restarts* restarts);
 
 // Listeners count; this adds what they have counted since the last time, at each scrape and when a
 // listener ends, so that nothing is lost when a job changes.
@@ -51,8 +79,11 @@ class PoolMetrics {
   void AddLocked(const JobListener& served, const listener::WorkTimes& times)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  JobListeners* const listeners_;          // not owned
-  const telemetry::Counters<2> rejected_;  // of ItemMetrics: it is there before the first job is
+  JobListeners* const listeners_;  // not owned
+  // Of ItemMetrics and CountRestarts: they are there before the first job is.
+  const telemetry::Counters<2> rejected_;
+  const telemetry::Histograms<2> handler_calls_;
+  const telemetry::Counters<2> restarts_;
   const telemetry::Counters<2> wakeups_;
   const telemetry::Counters<2> time_;
   base::Mutex mu_;

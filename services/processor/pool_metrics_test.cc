@@ -51,6 +51,24 @@ TEST_F(PoolMetricsTest, CountsTimeAndWakeups) {
   EXPECT_GT(Shown(registry_, time + R"("starting"})"), 0);
 }
 
+TEST_F(PoolMetricsTest, CountsTheRestartsOfTheHandlersProgramsByReason) {
+  options_.handlers.programs = HandlerPrograms::Of({"any"});
+  const job::JobEntry job = Apply(
+      "name: words\ninput: {format: lines}\nhandler: {command: [sh, -c, 'read line; exit 1']}\n"
+      "groups:\n  - {name: by_line, keys: [line], measures: {n: int}}\n");
+  StartMeasured();
+  Put(job, "hello");
+  const std::string restarts = "muster_handler_restarts_total";
+  Await([&] {
+    return Shown(registry_, restarts + R"({queue="words-in",reason="ended"})").value_or(0) > 1;
+  });
+  EXPECT_GT(Shown(registry_,
+                  "muster_handler_call_duration_seconds_count"
+                  R"({queue="words-in",outcome="retry"})"),
+            0);
+  service_.reset();
+}
+
 // The listener of the old definition counts from its beginning, and so does the new one.
 TEST_F(PoolMetricsTest, LosesNothingAndCountsNothingTwiceWhenTheJobChanges) {
   const job::JobEntry job = Apply(Definition("words", 10));

@@ -50,6 +50,9 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   processor->setup_.suspended = dependencies.suspended;
   processor->setup_.is_over = dependencies.is_over;
   processor->setup_.metrics = ItemMetrics(dependencies.metrics, job->name);
+  if (options.restarts != nullptr) {
+    CountRestarts(dependencies.metrics, job->name, options.restarts.get());
+  }
   processor->setup_.spans = dependencies.spans;
   const WorkerSetup* const setup = &processor->setup_;
   // A worker ends after a second without work; the pool keeps its handler, and the handler's

@@ -88,6 +88,8 @@ struct Options {
   handler::HandlerFactory isolated_handlers;
   // Where slow calls of the handlers are noted; null: nowhere.
   std::shared_ptr<handler::HealthIssues> health = nullptr;
+  // Where the handlers note their restarts, which are counted; null: nowhere.
+  std::shared_ptr<handler::Restarts> restarts = nullptr;
   // Finds other revisions of the job, to which batches from before its last change are bound; null:
   // other processors take their items. Not owned.
   RevisionSource* revisions = nullptr;

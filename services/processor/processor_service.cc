@@ -221,6 +221,7 @@ absl::Status ProcessorService::Make(const job::JobSummary& job, const ServedPtr&
   options.stops_patiently = true;
   options.isolated_handlers = handler.isolated;
   options.health = handler.health;
+  options.restarts = handler.restarts;
   options.revisions = revisions_.get();
   MUSTER_ASSIGN_OR_RETURN(options.min_partitions, CountPartitions(made->definition));
   MUSTER_ASSIGN_OR_RETURN(made->processor, Processor::Create(&made->definition, handler.factory,

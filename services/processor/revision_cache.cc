@@ -58,6 +58,7 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Make(
   made->setup.clock = clock_;
   made->setup.slow_items = slow_items_;
   made->setup.metrics = ItemMetrics(metrics_, made->job.name);
+  CountRestarts(metrics_, made->job.name, handler.restarts.get());
   made->handlers = handler::PooledHandlers(handler.factory);
   return made;
 }

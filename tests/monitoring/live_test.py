@@ -37,7 +37,7 @@ RATE_INTERVAL = "4s"
 WAIT_SECONDS = 60
 LOOK_SECONDS = 0.1
 # Each line is an item. What comes before the good ones is for the first processor.
-LINES = ["dead", "bad", *["flaky"] * 12, *["quick"] * 40, *["good"] * 60]
+LINES = ["dead", "bad", "crash", *["flaky"] * 12, *["quick"] * 40, *["good"] * 60]
 ITEM_SECONDS = 0.05
 MOST_IN_QUEUE = 60
 POOL = "burst"
@@ -57,6 +57,7 @@ SILENT = {
 # Alerts that a short run has no reason for. Their queries may be empty, their series not.
 QUIET = {
     "MusterManyRedeliveries": "it takes a rate over minutes",
+    "MusterHandlerRestarts": "its program dies once",
     "MusterTriggersLost": "no trigger is lost",
     "MusterScalingAtMost": "whether more than the most is asked for depends on the speed of the machine",
     "MusterColdStartSlow": "a process starts at once",
@@ -78,6 +79,8 @@ for line in sys.stdin:
     answer = {"item": item["item"]}
     if "dead" in words:
         answer.update(outcome="dead", why="it is poison")
+    elif "crash" in words and item["attempt"] == 1:
+        os._exit(3)
     elif "flaky" in words and item["attempt"] == 1:
         answer.update(outcome="retry", after_ms=100, why="not at the first attempt")
     else:

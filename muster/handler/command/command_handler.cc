@@ -23,6 +23,7 @@ namespace muster::handler::command {
 namespace {
 
 using handler::Outcome;
+using handler::RestartReason;
 
 constexpr size_t kMaxWhyBytes = 768;
 constexpr size_t kShownLineBytes = 80;  // of a line that is no answer
@@ -105,11 +106,14 @@ class CommandHandler final : public handler::Handler {
     conversation_->DrainErrors();
     if (conversation_->IsReady()) return;
     if (child_->HasEnded() && conversation_->answer().empty()) return DiscardEnded();
+    // With nothing written it has closed its stdout.
+    const RestartReason reason =
+        conversation_->answer().empty() ? RestartReason::kEnded : RestartReason::kAnswer;
     std::string what =
         absl::StrCat("wrote \"", base::Printable(conversation_->answer(), kShownLineBytes),
                      "\" between two items");
     Discard();
-    Fail(std::move(what), options_.max_restart_delay);
+    Fail(reason, std::move(what), options_.max_restart_delay);
   }
 
   // Discards a program that has answered before, if it ended instead of taking the item, or ended
@@ -129,7 +133,9 @@ class CommandHandler final : public handler::Handler {
     const std::string how = child_->Kill();
     const bool is_meant = child_->has_succeeded() && has_answered;
     Discard();
-    if (!is_meant) Fail(absl::StrCat(how, ", between two items"), options_.max_restart_delay);
+    if (is_meant) return Note(RestartReason::kFinished);
+    Fail(RestartReason::kEnded, absl::StrCat(how, ", between two items"),
+         options_.max_restart_delay);
   }
 
   // The item waits here: back in the queue, the same worker would find it again. It waits no longer
@@ -148,6 +154,7 @@ class CommandHandler final : public handler::Handler {
   Outcome Settle(ConversationEnd end, const handler::WorkItem& item, handler::Results& results) {
     if (end == ConversationEnd::kInterrupted) {
       Discard();
+      Note(RestartReason::kStopped);
       return Outcome::Release();
     }
     if (!conversation_->has_taken()) return NotTaken(WhatItDidInstead(end));
@@ -160,15 +167,17 @@ class CommandHandler final : public handler::Handler {
         return Ended();
       case ConversationEnd::kOutOfTurn:
         if (IsPrinted(conversation_->answer())) return Printed();
-        if (IsSpread(conversation_->answer())) return Failed(kSpread);
-        return Failed("wrote more than one line, or before it had read its item");
+        if (IsSpread(conversation_->answer())) return Failed(RestartReason::kAnswer, kSpread);
+        return Failed(RestartReason::kAnswer,
+                      "wrote more than one line, or before it had read its item");
       case ConversationEnd::kTooLong:
-        return Failed(TooLong());
+        return Failed(RestartReason::kAnswer, TooLong());
       case ConversationEnd::kDeadline:
-        return Failed(absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_),
+        return Failed(RestartReason::kDeadline,
+                      absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_),
                                    has_answered_ ? "" : kFlush));
     }
-    return Failed("ended in an unknown way");
+    return Failed(RestartReason::kEnded, "ended in an unknown way");
   }
 
   // Of a program that has read nothing of its item.
@@ -195,13 +204,13 @@ class CommandHandler final : public handler::Handler {
   }
 
   Outcome Ended() {
-    if (!child_->HasEnded()) return Failed("closed its stdin or stdout");
+    if (!child_->HasEnded()) return Failed(RestartReason::kEnded, "closed its stdin or stdout");
     const std::string how = child_->Kill();
     // A program that exits by itself may have lacked resources of the machine: that is no proof
     // against the item.
     const bool is_proof = options_.death_is_proof && child_->was_signalled();
     Discard();
-    return is_proof ? Died(how) : Failed(how);
+    return is_proof ? Died(how) : Failed(RestartReason::kEnded, how);
   }
 
   // Whether a line was meant for people: print("hello") is the first thing that programs do.
@@ -225,18 +234,19 @@ class CommandHandler final : public handler::Handler {
   Outcome Printed() {
     std::string what = WhatItPrinted();
     Discard();
-    Fail(std::move(what), options_.max_restart_delay);
+    Fail(RestartReason::kAnswer, std::move(what), options_.max_restart_delay);
     Tell();
     return Outcome::Retry({}, why_);
   }
 
   Outcome Read(const handler::WorkItem& item, handler::Results& results) {
     if (IsPrinted(conversation_->answer())) return Printed();
-    if (IsSpread(conversation_->answer())) return Failed(kSpread);
+    if (IsSpread(conversation_->answer())) return Failed(RestartReason::kAnswer, kSpread);
     absl::StatusOr<Outcome> outcome = DecodeAnswer(conversation_->answer(), schema_, item, results);
     const bool is_unfit = absl::IsOutOfRange(outcome.status());
     if (!outcome.ok() && !is_unfit) {
-      return Failed(absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
+      return Failed(RestartReason::kAnswer,
+                    absl::StrCat("gave an answer that is refused: ", outcome.status().message()));
     }
     ++answers_;
     has_answered_ = true;
@@ -254,7 +264,7 @@ class CommandHandler final : public handler::Handler {
     Discard();
     const absl::Duration now = options_.clock->Monotonic();
     if (!in_vain_since_.has_value()) in_vain_since_ = now;
-    Fail(std::move(what), options_.max_start_delay);
+    Fail(RestartReason::kNotStarted, std::move(what), options_.max_start_delay);
     Tell();
     const bool has_worked = options_.health != nullptr && options_.health->has_worked();
     if (options_.on_never_started && !has_worked &&
@@ -266,21 +276,26 @@ class CommandHandler final : public handler::Handler {
   }
 
   // `what` completes "the program …".
-  Outcome Failed(std::string what) {
+  Outcome Failed(RestartReason reason, std::string what) {
     Discard();
     in_vain_since_.reset();
-    Fail(std::move(what), options_.max_restart_delay);
+    Fail(reason, std::move(what), options_.max_restart_delay);
     return Outcome::Retry({}, why_);
   }
 
   Outcome Died(std::string how) {
     in_vain_since_.reset();
-    Fail(std::move(how), options_.max_restart_delay);
+    Fail(RestartReason::kEnded, std::move(how), options_.max_restart_delay);
     return Outcome::Dead(absl::StrCat("another worker has died of it before: ", why_));
   }
 
+  void Note(RestartReason reason) const {
+    if (options_.restarts != nullptr) options_.restarts->Note(reason);
+  }
+
   // Holds the next start back.
-  void Fail(std::string what, absl::Duration max_delay) {
+  void Fail(RestartReason reason, std::string what, absl::Duration max_delay) {
+    Note(reason);
     if (const std::string last = errors_.LastLines(); !last.empty()) {
       absl::StrAppend(&what, "; stderr: ", last);
     }

@@ -14,6 +14,7 @@
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/health.h"
+#include "muster/handler/restarts.h"
 #include "muster/os/child_process.h"
 
 namespace muster::handler::command {
@@ -60,6 +61,8 @@ struct CommandOptions {
   // Where the handlers note that their programs fail again and again, or that one works; null:
   // nowhere. Shared with its readers; the handlers may outlive them.
   std::shared_ptr<handler::HealthIssues> health;
+  // Where they note each program that another one has to follow; null: nowhere. Shared likewise.
+  std::shared_ptr<handler::Restarts> restarts = nullptr;
   // Called with Unavailable, each time that a program is started in vain, once no program of this
   // handler has taken an item for program_patience, and none has ever worked as far as `health`
   // knows. Runs on a worker's thread. May be empty.

@@ -35,6 +35,7 @@ using testing::Contains;
 using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
@@ -49,6 +50,58 @@ class ProgramLifeTest : public CommandHandlerTest {
     return text.str();
   }
 };
+
+// Every way in which a program ends, but for its handler's own end.
+TEST_F(ProgramLifeTest, NotesWhyAnotherProgramHasToFollow) {
+  std::vector<std::string> noted;
+  options_.restarts = std::make_shared<handler::Restarts>();
+  options_.restarts->Listen([&](handler::RestartReason reason) {
+    noted.emplace_back(handler::RestartReasonName(reason));
+  });
+  const auto run = [&](const std::string& script) {
+    noted.clear();
+    handler_.reset();
+    Program(script);
+    Process();
+    return noted;
+  };
+  EXPECT_THAT(run("read -r line; exit 3"), ElementsAre("ended"));
+  EXPECT_THAT(run("read -r line; kill -SEGV $$"), ElementsAre("ended"));
+  EXPECT_THAT(run("read -r line; exec >&-; sleep 1000"), ElementsAre("ended"));
+  EXPECT_THAT(run("read -r line; echo hello"), ElementsAre("answer"));
+  EXPECT_THAT(run("read -r line; echo '{'; echo '}'"), ElementsAre("answer"));
+  EXPECT_THAT(run("exit 0"), ElementsAre("not_started"));
+  EXPECT_THAT(run(absl::StrCat("while read -r line; do ", kAnswer, "; done")), IsEmpty());
+  handler_.reset();
+  EXPECT_THAT(noted, IsEmpty()) << "nothing follows it";
+  // The second item finds that the program has ended, as it may.
+  EXPECT_THAT(run(absl::StrCat("read -r line; ", kAnswer)), IsEmpty());
+  Process();
+  EXPECT_THAT(noted, ElementsAre("finished"));
+}
+
+TEST_F(ProgramLifeTest, NotesAProgramThatItsDeadlineOrAStopHasEnded) {
+  UseFakeClock();
+  std::vector<std::string> noted;
+  options_.restarts = std::make_shared<handler::Restarts>();
+  options_.restarts->Listen([&](handler::RestartReason reason) {
+    noted.emplace_back(handler::RestartReasonName(reason));
+  });
+  Fifo life(folder_ / "life");
+  Program("read -r line; sleep 1000 9>life");
+  std::future<Outcome> outcome = ProcessBeside();
+  life.AwaitOpened();
+  AwaitAlarmIn(options_.deadline);
+  clock_.Advance(options_.deadline);
+  EXPECT_EQ(outcome.get().kind, Kind::kRetry);
+  EXPECT_THAT(noted, ElementsAre("deadline"));
+  life.AwaitClosed();
+  outcome = ProcessBeside();
+  life.AwaitOpened();
+  stop_.request_stop();
+  EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+  EXPECT_THAT(noted, ElementsAre("deadline", "stopped"));
+}
 
 // Worker threads come and go with the load, but the kernel would kill a program together with the
 // thread that started it.

@@ -78,8 +78,10 @@ class Caller {
   handler::Outcome Postponed() ABSL_LOCKS_EXCLUDED(mu_);
 
   // `session` is of no use any more: delays the next one, once for each session.
-  void Drop(const SessionPtr& session, const std::string& why) ABSL_LOCKS_EXCLUDED(mu_);
-  void HoldBackLocked(const std::string& why, bool is_refused) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Drop(const SessionPtr& session, handler::RestartReason reason, const std::string& why)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void HoldBackLocked(handler::RestartReason reason, const std::string& why, bool is_refused)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Logs why_, unless that is no news.
   void LogLocked(absl::Duration delay) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Succeeded() ABSL_LOCKS_EXCLUDED(mu_);
@@ -106,12 +108,18 @@ class Caller {
 namespace {
 
 using handler::Outcome;
+using handler::RestartReason;
 using handler::Results;
 using handler::WorkItem;
 
 constexpr size_t kMaxWhyBytes = 768;
 // 2^20 × any delay is above any maximum; further doubling would overflow.
 constexpr int kMaxDoublings = 20;
+
+// Of a session that this side has not given up.
+RestartReason ReasonOf(const SessionEnd& end) {
+  return end.kind == SessionEnd::Kind::kStopped ? RestartReason::kFinished : RestartReason::kEnded;
+}
 
 }  // namespace
 
@@ -165,7 +173,8 @@ std::variant<Caller::SessionPtr, Outcome> Caller::FindSlot(const WorkItem& item)
     if (!absl::IsAborted(place)) {
       return Outcome::Defer({}, "the handler has more items than it can take at a time");
     }
-    Drop(session, session->end().why);
+    const SessionEnd end = session->end();
+    Drop(session, ReasonOf(end), end.why);
   }
 }
 
@@ -186,7 +195,8 @@ std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& i
     if (session_ != nullptr && !session_->over()) return session_;
     if (session_ != nullptr) {
       over = session_;
-      HoldBackLocked(over->end().why, /*is_refused=*/false);
+      const SessionEnd end = over->end();
+      HoldBackLocked(ReasonOf(end), end.why, /*is_refused=*/false);
       continue;
     }
     // The server may be gone for good, with the job's definition that named it.
@@ -227,7 +237,7 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
   if (obstacle.has_value()) {
     Tell(*obstacle);
     base::MutexLock lock(&mu_);
-    HoldBackLocked(obstacle->why, obstacle->is_refused);
+    HoldBackLocked(RestartReason::kNotStarted, obstacle->why, obstacle->is_refused);
     return nullptr;
   }
   base::Log(base::kInfo, "handler server called",
@@ -299,6 +309,7 @@ std::optional<std::string> Caller::Misfit(const v1::Ready& ready) const {
 Outcome Caller::Settle(const SessionPtr& session, const Reply& reply, const WorkItem& item,
                        absl::Duration allowed, Results& results) {
   std::string why;
+  RestartReason reason = RestartReason::kAnswer;
   switch (reply.kind) {
     case Reply::Kind::kInterrupted:
       return Outcome::Release();
@@ -308,6 +319,7 @@ Outcome Caller::Settle(const SessionPtr& session, const Reply& reply, const Work
       return Unanswered(session);
     case Reply::Kind::kLate:
       why = absl::StrCat("gave no answer within ", absl::FormatDuration(allowed));
+      reason = RestartReason::kDeadline;
       break;
     case Reply::Kind::kAnswered: {
       absl::StatusOr<Outcome> outcome = DecodeAnswer(reply.answer, schema_, item, results);
@@ -323,14 +335,15 @@ Outcome Caller::Settle(const SessionPtr& session, const Reply& reply, const Work
       break;
     }
   }
+  // Others learn of it by the cancellation, and the first who drops it says why.
+  Drop(session, reason, why);
   session->Cancel(absl::StrCat("was given up over item ", item.id(), ": it ", why));
-  Drop(session, why);
   return Outcome::Retry({}, absl::StrCat("the handler ", why));
 }
 
 Outcome Caller::Unanswered(const SessionPtr& session) {
   const SessionEnd end = session->end();
-  Drop(session, end.why);
+  Drop(session, ReasonOf(end), end.why);
   if (end.kind != SessionEnd::Kind::kFailed) return Postponed();
   return Outcome::Retry({}, absl::StrCat("the handler ", end.why));
 }
@@ -342,12 +355,13 @@ Outcome Caller::Postponed() {
                         absl::StrCat("the handler is called anew: ", why_));
 }
 
-void Caller::Drop(const SessionPtr& session, const std::string& why) {
+void Caller::Drop(const SessionPtr& session, RestartReason reason, const std::string& why) {
   base::MutexLock lock(&mu_);
-  if (session_ == session) HoldBackLocked(why, /*is_refused=*/false);
+  if (session_ == session) HoldBackLocked(reason, why, /*is_refused=*/false);
 }
 
-void Caller::HoldBackLocked(const std::string& why, bool is_refused) {
+void Caller::HoldBackLocked(RestartReason reason, const std::string& why, bool is_refused) {
+  if (options_.restarts != nullptr) options_.restarts->Note(reason);
   session_ = nullptr;
   refused_ = is_refused;
   why_ = base::Printable(absl::StrCat("it ", why), kMaxWhyBytes);

@@ -15,6 +15,7 @@
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/health.h"
+#include "muster/handler/restarts.h"
 #include "muster/rpc/tls.h"
 
 namespace muster::handler::grpc {
@@ -78,6 +79,9 @@ struct GrpcOptions {
   // Where the handlers note whether the server can be called; null: nowhere. Shared with its
   // readers; the handlers may outlive them.
   std::shared_ptr<handler::HealthIssues> health;
+  // Where they note each call of the server that another one has to follow; null: nowhere. Shared
+  // likewise.
+  std::shared_ptr<handler::Restarts> restarts = nullptr;
   base::Clock* clock = base::RealClock();  // not owned
 };
 

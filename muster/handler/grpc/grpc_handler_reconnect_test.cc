@@ -49,6 +49,34 @@ TEST_F(GrpcHandlerTest, CallsAnotherHostInPlaintextOnlyWhenAllowed) {
   EXPECT_TRUE(make("bills:7800").ok());
 }
 
+// The calls of the server, in turn: one that is refused, one that ends as it may, one that fails,
+// one whose answer is none, and one that works.
+TEST_F(GrpcHandlerTest, NotesWhyAnotherCallHasToFollow) {
+  Serve([](Talk& talk) {
+    if (talk.number() == 1) return ::grpc::Status(::grpc::StatusCode::INTERNAL, "not yet");
+    talk.Begin();
+    if (talk.number() == 5) return talk.ServeAll();
+    v1::HandlerAnswer answer = OkAnswer(talk.Item());
+    if (talk.number() == 2) return ::grpc::Status::OK;
+    if (talk.number() == 3) return ::grpc::Status(::grpc::StatusCode::INTERNAL, "broken");
+    answer.mutable_ok()->mutable_groups(0)->set_group("none of the job");
+    talk.Answer(answer);
+    talk.AwaitEnd();
+    return ::grpc::Status::OK;
+  });
+  base::Mutex mu;
+  std::vector<std::string> noted;
+  options_.restarts = std::make_shared<handler::Restarts>();
+  options_.restarts->Listen([&](handler::RestartReason reason) {
+    base::MutexLock lock(&mu);
+    noted.emplace_back(handler::RestartReasonName(reason));
+  });
+  while (Process().kind != Kind::kOk) {
+  }
+  base::MutexLock lock(&mu);
+  EXPECT_THAT(noted, ElementsAre("not_started", "finished", "ended", "answer"));
+}
+
 TEST_F(GrpcHandlerTest, StopsWorkingForAJobThatTheHandlerRefuses) {
   Serve([](Talk& talk) {
     talk.Hello();

@@ -210,6 +210,11 @@ using ::testing::HasSubstr;
 TEST_F(GrpcHandlerTest, TriesAnItemAgainWhoseAnswerIsLateOnANewCall) {
   UseFakeClock();
   options_.deadline = absl::Seconds(5);
+  std::vector<std::string> restarts;
+  options_.restarts = std::make_shared<handler::Restarts>();
+  options_.restarts->Listen([&](handler::RestartReason reason) {
+    restarts.emplace_back(handler::RestartReasonName(reason));
+  });
   std::promise<void> taken;
   Serve([&](Talk& talk) {
     talk.Begin();
@@ -227,6 +232,7 @@ TEST_F(GrpcHandlerTest, TriesAnItemAgainWhoseAnswerIsLateOnANewCall) {
   const handler::Outcome outcome = late.get();
   EXPECT_EQ(outcome.kind, Kind::kRetry);
   EXPECT_THAT(outcome.why, HasSubstr("gave no answer within 5s"));
+  EXPECT_THAT(restarts, ElementsAre("deadline"));
   EXPECT_EQ(Process().kind, Kind::kOk);
   EXPECT_EQ(service_->calls(), 2);
 }
