@@ -265,7 +265,8 @@ absl::Status LocalRun::CheckReportIsKnown() {
 
 initiator::batch::EngineDependencies LocalRun::EngineDependencies() {
   initiator::batch::EngineDependencies dependencies;
-  dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), clock_, spans()};
+  dependencies.stores = {queues_.get(), bus_.get(), ledger_.get(), blobs_.get(),
+                         clock_,        spans(),    metrics()};
   dependencies.options.account = item::kLocalAccount;
   dependencies.report_client = report_client_.get();
   dependencies.back_pressure = back_pressure_.get();

@@ -143,6 +143,37 @@ inline constexpr CounterMetric<1> kDeadLetters{"muster_dead_letters_total",
                                                kEveryRole,
                                                {"queue"},
                                                "Messages moved to the dead-letter store"};
+inline constexpr CounterMetric<1> kLeasesLost{
+    "muster_leases_lost_total",
+    "leases",
+    kProcessor,
+    {"queue"},
+    "Leases of items that ran out or went to another worker before the item was settled; what this "
+    "worker did is done again"};
+inline constexpr CounterMetric<1> kSuspects{
+    "muster_suspects_total",
+    "items",
+    kProcessor,
+    {"queue"},
+    "Items received whose worker had died or hung with them"};
+inline constexpr CounterMetric<0> kDeadHolders{
+    "muster_dead_holders_total",
+    "instances",
+    kEveryRole,
+    {},
+    "Dead instances whose messages this service has given back"};
+inline constexpr CounterMetric<1> kDeadHolderMessages{
+    "muster_dead_holder_messages_total",
+    "messages",
+    kEveryRole,
+    {"queue"},
+    "Messages that dead instances had leased, and that this service has given back to others"};
+inline constexpr CounterMetric<1> kRefilledItems{
+    "muster_refilled_items_total",
+    "items",
+    kInitiator,
+    {"queue"},
+    "Items put again from the ledger, because no queue had them and the report did not either"};
 inline constexpr CounterMetric<3> kStorageTransactions{
     "muster_storage_transactions_total",
     "calls",

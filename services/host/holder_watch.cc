@@ -4,12 +4,20 @@
 #include <utility>
 
 #include "muster/base/log.h"
+#include "muster/item/queue_names.h"
+#include "muster/telemetry/catalogue.h"
 
 namespace muster::host {
 
 HolderWatch::HolderWatch(std::string self, bus::Roster* roster, queue::QueueStore* queues,
-                         bus::TriggerBus* bus, base::Clock* clock)
-    : self_(std::move(self)), roster_(roster), queues_(queues), bus_(bus), clock_(clock) {}
+                         bus::TriggerBus* bus, base::Clock* clock, telemetry::Registry* metrics)
+    : self_(std::move(self)),
+      roster_(roster),
+      queues_(queues),
+      bus_(bus),
+      clock_(clock),
+      dead_holders_(telemetry::Counters<0>(metrics, telemetry::kDeadHolders).With({})),
+      messages_(metrics, telemetry::kDeadHolderMessages) {}
 
 HolderWatch::~HolderWatch() {
   {
@@ -56,7 +64,10 @@ absl::Duration HolderWatch::Look() {
 bool HolderWatch::Release(const bus::Silence::Instance& silent) {
   const auto released = queues_->ReleaseHeldBy(silent.name, silent.lasts);
   if (!released.ok()) return false;  // it may live, or the store does not answer
+  // Of several that ask at a time, one gets the messages.
+  if (!released->empty()) dead_holders_.Add();
   for (const queue::Released& of : *released) {
+    messages_.With({item::LogicalName(of.queue.name)}).Add(static_cast<double>(of.messages));
     base::Log(base::kWarning, "what a dead instance held is given back",
               {{"instance", silent.name},
                {"queue", of.queue.ToString()},

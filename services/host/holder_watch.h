@@ -17,6 +17,7 @@
 #include "muster/bus/roster.h"
 #include "muster/bus/trigger_bus.h"
 #include "muster/queue/queue_store.h"
+#include "muster/telemetry/registry.h"
 
 namespace muster::host {
 
@@ -29,8 +30,9 @@ inline constexpr absl::Duration kAskAgain = absl::Seconds(1);
 class HolderWatch {
  public:
   // `self` is the name of this instance, and as such the sender of triggers. No pointer is owned.
+  // `metrics` may be null: what is given back is not counted.
   HolderWatch(std::string self, bus::Roster* roster, queue::QueueStore* queues,
-              bus::TriggerBus* bus, base::Clock* clock);
+              bus::TriggerBus* bus, base::Clock* clock, telemetry::Registry* metrics = nullptr);
   ~HolderWatch();  // ends the thread, after the call that is under way
   HolderWatch(const HolderWatch&) = delete;
   HolderWatch& operator=(const HolderWatch&) = delete;
@@ -52,6 +54,8 @@ class HolderWatch {
   queue::QueueStore* const queues_;  // not owned
   bus::TriggerBus* const bus_;       // not owned
   base::Clock* const clock_;         // not owned
+  const telemetry::Counter dead_holders_;
+  const telemetry::Counters<1> messages_;
   // When each silent instance is asked for again. Bounded by the roster.
   std::map<std::string, absl::Duration> asks_at_;
 

@@ -11,6 +11,7 @@
 #include "muster/bus/local/local_buses.h"
 #include "muster/queue/store_decorators.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/telemetry/shown.h"
 
 namespace muster::host {
 namespace {
@@ -87,6 +88,26 @@ TEST_F(HolderWatchTest, GivesBackOnceWhatASilentInstanceHeldAndWakesOthers) {
   clock_.Advance(kAskAgain);
   watch_.Look();
   EXPECT_THAT(store_.asked, ElementsAre("dead")) << "nothing is left there";
+}
+
+TEST_F(HolderWatchTest, CountsTheDeadAndWhatIsGivenBackOfThem) {
+  telemetry::Registry registry;
+  HolderWatch watch("self", &roster_, &store_, &bus_, &clock_, &registry);
+  EXPECT_EQ(telemetry::Shown(registry, "muster_dead_holders_total"), 0);
+  store_.answer =
+      std::vector<queue::Released>{{{"acme", "work-in-0"}, 3}, {{"acme", "work-in-1"}, 2}};
+  Hear("dead", 1);
+  clock_.Advance(kSilentHolder);
+  watch.Look();
+  // Another service was first.
+  store_.answer = std::vector<queue::Released>();
+  Hear("dead, too", 1);
+  clock_.Advance(kSilentHolder);
+  watch.Look();
+  EXPECT_THAT(store_.asked, ElementsAre("dead", "dead, too"));
+  EXPECT_EQ(telemetry::Shown(registry, "muster_dead_holders_total"), 1);
+  const std::string messages = R"(muster_dead_holder_messages_total{queue="work-in"})";
+  EXPECT_EQ(telemetry::Shown(registry, messages), 5);
 }
 
 TEST_F(HolderWatchTest, AsksAgainForAnInstanceThatMayLive) {

@@ -5,6 +5,7 @@
 
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/telemetry/catalogue.h"
 
 namespace muster::host {
 
@@ -29,9 +30,12 @@ absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(
   };
   MUSTER_ASSIGN_OR_RETURN(joined->subscription_, bus->Subscribe(on_heartbeat));
   joined->sender_->Start();
+  // A scrape shows their types also where nothing watches.
+  telemetry::FamilyOf(stores.metrics, telemetry::kDeadHolders.entry());
+  telemetry::FamilyOf(stores.metrics, telemetry::kDeadHolderMessages.entry());
   if (stores.queues != nullptr && stores.queues->traits().releases_holders) {
-    joined->watch_ =
-        std::make_unique<HolderWatch>(instance, roster, stores.queues, stores.bus, clock);
+    joined->watch_ = std::make_unique<HolderWatch>(instance, roster, stores.queues, stores.bus,
+                                                   clock, stores.metrics);
     joined->watch_->Start();
   }
   return joined;

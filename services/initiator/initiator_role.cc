@@ -17,6 +17,7 @@
 #include "muster/schedule/occurrence.h"
 #include "muster/schedule/schedule_store.h"
 #include "muster/stream/event_stream_store.h"
+#include "muster/telemetry/catalogue.h"
 #include "muster/v1/heartbeat.pb.h"
 #include "services/initiator/api/mesh_reopener.h"
 #include "services/initiator/api/release_service.h"
@@ -265,6 +266,7 @@ struct InitiatorRole::Parts {
           return heartbeats->CanReceive();
         })) {
     partition::ShowMemberMetrics(stores.metrics);
+    telemetry::FamilyOf(stores.metrics, telemetry::kRefilledItems.entry());
     batch_metrics.Watch(&scheduler);
   }
   ~Parts() {
@@ -390,7 +392,8 @@ absl::Status InitiatorRole::OpenData(const host::Fail& fail, telemetry::Registry
 
 batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts* parts) const {
   batch::EngineDependencies tools;
-  tools.stores = {stores.queues, stores.bus, ledger_.get(), stores.blobs, clock_, stores.spans};
+  tools.stores = {stores.queues, stores.bus,   ledger_.get(), stores.blobs,
+                  clock_,        stores.spans, stores.metrics};
   tools.options.account = host_.account;
   tools.options.instance = host_.instance;
   tools.content = uploads_.get();

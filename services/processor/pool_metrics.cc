@@ -67,6 +67,8 @@ PoolMetrics::PoolMetrics(JobListeners* listeners, telemetry::Registry* registry)
       rejected_(registry, telemetry::kRejected),
       handler_calls_(registry, telemetry::kHandlerCall),
       restarts_(registry, telemetry::kHandlerRestarts),
+      leases_lost_(registry, telemetry::kLeasesLost),
+      suspects_(registry, telemetry::kSuspects),
       wakeups_(registry, telemetry::kWakeups),
       time_(registry, telemetry::kWorkerTime),
       reading_(
@@ -105,6 +107,8 @@ void PoolMetrics::AddLocked(const JobListener& served, const listener::WorkTimes
   add(wakeups_.With({queue, "push"}), &listener::ListenerCounters::wakeups_push);
   add(wakeups_.With({queue, "scheduled"}), &listener::ListenerCounters::wakeups_scheduled);
   add(wakeups_.With({queue, "safety"}), &listener::ListenerCounters::wakeups_safety);
+  add(leases_lost_.With({queue}), &listener::ListenerCounters::leases_lost);
+  add(suspects_.With({queue}), &listener::ListenerCounters::interrupted);
   const absl::Duration busy = times.busy - seen.busy;
   time_.With({served.job, "busy"}).AddSeconds(busy);
   // A task that makes its handler runs, and is not busy.

@@ -84,6 +84,8 @@ class PoolMetrics {
   const telemetry::Counters<2> rejected_;
   const telemetry::Histograms<2> handler_calls_;
   const telemetry::Counters<2> restarts_;
+  const telemetry::Counters<1> leases_lost_;
+  const telemetry::Counters<1> suspects_;
   const telemetry::Counters<2> wakeups_;
   const telemetry::Counters<2> time_;
   base::Mutex mu_;

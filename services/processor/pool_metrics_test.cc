@@ -1,6 +1,7 @@
 #include "services/processor/pool_metrics.h"
 
 #include "gtest/gtest.h"
+#include "muster/queue/store_decorators.h"
 #include "tests/fakes/processor/processor_service_fixture.h"
 #include "tests/fakes/telemetry/shown.h"
 
@@ -51,7 +52,46 @@ TEST_F(PoolMetricsTest, CountsTimeAndWakeups) {
   EXPECT_GT(Shown(registry_, time + R"("starting"})"), 0);
 }
 
-TEST_F(PoolMetricsTest, CountsTheRestartsOfTheHandlersProgramsByReason) {
+// A store whose messages come from a worker that has died, or go to another one too soon.
+class LosingStore final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+
+  absl::StatusOr<std::vector<queue::Message>> Receive(
+      const queue::QueueId& queue, const queue::ReceiveOptions& options) override {
+    auto messages = InterceptedStore::Receive(queue, options);
+    if (!messages.ok()) return messages;
+    for (queue::Message& message : *messages) message.interrupted = interrupts;
+    return messages;
+  }
+  absl::StatusOr<std::vector<absl::Status>> Delete(
+      const queue::QueueId&, absl::Span<const queue::Receipt> receipts) override {
+    return std::vector<absl::Status>(receipts.size(), absl::FailedPreconditionError("it is gone"));
+  }
+
+  bool interrupts = false;
+
+ protected:
+  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+};
+
+TEST_F(PoolMetricsTest, CountsLostLeases) {
+  LosingStore losing(queues_.get());
+  processor_queues_ = &losing;
+  const job::JobEntry job = Apply(Definition("words", 10));
+  StartMeasured();
+  const std::string lost = R"(muster_leases_lost_total{queue="words-in"})";
+  Await([&] { return Shown(registry_, lost) == 0; });
+  Put(job, "hello");
+  Await([&] { return Shown(registry_, lost) == 1; });
+  service_.reset();
+}
+
+TEST_F(PoolMetricsTest, CountsSuspectsAndTheRestartsOfTheHandlersProgramsByReason) {
+  LosingStore losing(queues_.get());
+  losing.interrupts = true;
+  processor_queues_ = &losing;
   options_.handlers.programs = HandlerPrograms::Of({"any"});
   const job::JobEntry job = Apply(
       "name: words\ninput: {format: lines}\nhandler: {command: [sh, -c, 'read line; exit 1']}\n"
@@ -66,6 +106,7 @@ TEST_F(PoolMetricsTest, CountsTheRestartsOfTheHandlersProgramsByReason) {
                   "muster_handler_call_duration_seconds_count"
                   R"({queue="words-in",outcome="retry"})"),
             0);
+  EXPECT_GT(Shown(registry_, R"(muster_suspects_total{queue="words-in"})"), 0);
   service_.reset();
 }
 

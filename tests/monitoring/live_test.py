@@ -48,6 +48,8 @@ NAMESPACE = "mesh"
 SILENT = {
     "muster_scale_forecast": "an agent forecasts when it has seen two weeks",
     "muster_duplicates_total": "a result is dropped after a worker froze for longer than its lease",
+    "muster_dead_holder_messages_total": "it takes a processor that dies with items in hand",
+    "muster_refilled_items_total": "it takes a queue that loses items",
     "muster_metrics_over_limit_total": "it takes a thousand queues",
     "muster_metrics_refused_values_total": "it takes a value that is no number",
     "muster_checkpoint_lag": "it takes a program that reads an event stream through an initiator",

@@ -12,6 +12,7 @@
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/work_item_codec.h"
+#include "muster/telemetry/catalogue.h"
 #include "services/initiator/batch/batch_spans.h"
 
 namespace muster::initiator::batch {
@@ -415,11 +416,20 @@ absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> i
     }
     MUSTER_RETURN_IF_ERROR(AddRecorded(batch, index, item.front(), &run));
     if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
-      MUSTER_RETURN_IF_ERROR(Put(batch, &run, {}));
+      MUSTER_RETURN_IF_ERROR(PutAgain(batch, &run));
     }
   }
   again_.reset();
-  return Put(batch, &run, {});
+  return PutAgain(batch, &run);
+}
+
+absl::Status BatchEnqueuer::PutAgain(const Batch& batch, Run* run) {
+  const auto items = static_cast<double>(run->items);
+  MUSTER_RETURN_IF_ERROR(Put(batch, run, {}));
+  telemetry::Counters<1>(deps_.metrics, telemetry::kRefilledItems)
+      .With({item::LogicalInput(batch.job)})
+      .Add(items);
+  return absl::OkStatus();
 }
 
 // The ledger does not have these items, so no later step would find their blobs.

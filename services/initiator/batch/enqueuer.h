@@ -29,6 +29,7 @@
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
+#include "muster/telemetry/registry.h"
 #include "muster/telemetry/span.h"
 #include "services/initiator/batch/back_pressure.h"
 #include "services/initiator/batch/ordered_items.h"
@@ -43,7 +44,8 @@ struct Dependencies {
   ledger::BatchLedger* ledger = nullptr;
   blob::BlobStore* blobs = nullptr;
   base::Clock* clock = nullptr;
-  telemetry::SpanSink* spans = nullptr;  // null: batches are not traced
+  telemetry::SpanSink* spans = nullptr;    // null: batches are not traced
+  telemetry::Registry* metrics = nullptr;  // null: nothing is measured
 };
 
 struct Options {
@@ -128,6 +130,8 @@ class BatchEnqueuer {
                             const std::stop_token& stop);
   absl::Status PutInto(size_t partition, const std::vector<queue::NewMessage>& messages, bool again,
                        const std::stop_token& stop);
+  // Puts the run of a refill, and counts its items.
+  absl::Status PutAgain(const ledger::Batch& batch, Run* run);
   absl::StatusOr<std::string> IncarnationOf(const queue::QueueId& queue, bool again) const;
   // Takes the marks of `batch` as those before the next put.
   void BeginMarks(const ledger::Batch& batch);

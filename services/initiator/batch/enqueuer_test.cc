@@ -24,6 +24,7 @@
 #include "services/initiator/batch/opener.h"
 #include "services/initiator/batch/source.h"
 #include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/telemetry/shown.h"
 
 namespace muster::initiator::batch {
 namespace {
@@ -65,10 +66,14 @@ class BatchEnqueuerTest : public ::testing::Test {
     auto source = BatchSource::Open(input_, job_.input);
     if (!source.ok()) return source.status();
     source_ = *std::move(source);
-    enqueuer_ = std::make_unique<BatchEnqueuer>(
-        &job_, source_.get(),
-        Dependencies{queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), base::RealClock()},
-        Options{.account = "acme", .run_items = 4});
+    enqueuer_ = std::make_unique<BatchEnqueuer>(&job_, source_.get(),
+                                                Dependencies{.queues = queues_.get(),
+                                                             .bus = bus_.get(),
+                                                             .ledger = ledger_.get(),
+                                                             .blobs = blobs_.get(),
+                                                             .clock = base::RealClock(),
+                                                             .metrics = &registry_},
+                                                Options{.account = "acme", .run_items = 4});
     MUSTER_RETURN_IF_ERROR(CreateQueues(queues_.get(), "acme", job_));
     return Opener().Open(request, stop);
   }
@@ -93,6 +98,7 @@ class BatchEnqueuerTest : public ::testing::Test {
     return items;
   }
 
+  telemetry::Registry registry_;
   const os::TempDir dir_;
   const std::string input_ = dir_ / "in.csv";
   job::JobDefinition job_;
@@ -201,6 +207,7 @@ TEST_F(BatchEnqueuerTest, RefillsJustTheItemsThatAreAskedFor) {
     ASSERT_TRUE(queues_->Clear(id).ok());
   }
   ASSERT_TRUE(enqueuer_->Refill(1, {1, 4}).ok());
+  EXPECT_EQ(telemetry::Shown(registry_, R"(muster_refilled_items_total{queue="sum-in"})"), 2);
   const auto queued = Queued();
   EXPECT_EQ(queued.size(), 2u);
   EXPECT_EQ(queued.at(4).front(), "40\n41\n42\n43\n44\n45\n46\n47\n48\n49\n");
