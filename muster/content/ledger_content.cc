@@ -1,6 +1,7 @@
 #include "muster/content/ledger_content.h"
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/damage.h"
 #include "muster/base/status.h"
 #include "muster/item/work_item_codec.h"
 
@@ -53,6 +54,7 @@ absl::Status LedgerContent::Read(const ItemReference& item, std::string* slice) 
   if (!absl::IsDataLoss(read)) return read;
   MUSTER_ASSIGN_OR_RETURN(const bool has_copy, ReadCopy(item, slice));
   if (has_copy) return absl::OkStatus();
+  base::NoteDamage(base::Damaged::kContent);
   if (deps_.on_damage) deps_.on_damage(item, read);
   return read;
 }

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/damage.h"
 #include "muster/blob/file/file_blob_store.h"
 #include "muster/input/byte_source.h"
 #include "muster/item/work_item_codec.h"
@@ -73,6 +74,7 @@ TEST_F(LedgerContentTest, ReadsItemsThatWereRecordedAfterTheFirstLook) {
 }
 
 TEST_F(LedgerContentTest, TellsAChangedSourceFromAShorterOneAndFromNone) {
+  const uint64_t damage = base::DamageMet(base::Damaged::kContent);
   Write("onetvosix");
   EXPECT_EQ(Read(items_[0]), "one");
   EXPECT_THAT(Read(items_[1]), HasSubstr("item 7/1 at byte 3 (line 1): its bytes have changed"));
@@ -81,6 +83,7 @@ TEST_F(LedgerContentTest, TellsAChangedSourceFromAShorterOneAndFromNone) {
   std::filesystem::remove(path_);
   EXPECT_THAT(Read(items_[0]), HasSubstr("does not exist"));
   EXPECT_THAT(damaged_, ElementsAre(7, 7, 7));
+  EXPECT_EQ(base::DamageMet(base::Damaged::kContent), damage + 3);
   Write("onetwosix");
   EXPECT_EQ(Read(items_[1]), "two") << "put back, it is sound again";
 }

@@ -1,6 +1,7 @@
 #include "muster/rocksdb/checked_value.h"
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/damage.h"
 #include "muster/base/fingerprint.h"
 
 namespace muster::rocksdb {
@@ -32,10 +33,12 @@ std::string CheckedValue(absl::string_view payload) {
 
 absl::StatusOr<absl::string_view> CheckedPayload(absl::string_view value, absl::string_view what) {
   if (value.size() < kChecksumBytes) {
+    base::NoteDamage(base::Damaged::kStore);
     return absl::DataLossError(absl::StrCat(what, ": only ", value.size(), " bytes are stored"));
   }
   const absl::string_view payload = value.substr(kChecksumBytes);
   if (KeyNumber(value) != base::Fingerprint(payload).high) {
+    base::NoteDamage(base::Damaged::kStore);
     return absl::DataLossError(absl::StrCat(what, ": its checksum does not match"));
   }
   return payload;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/clock.h"
+#include "muster/base/damage.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
@@ -75,6 +76,7 @@ bool IsDiskFull(const ::rocksdb::Status& status) {
 
 absl::Status ToStatus(const ::rocksdb::Status& status, absl::string_view context) {
   if (status.ok()) return absl::OkStatus();
+  if (status.IsCorruption()) base::NoteDamage(base::Damaged::kStore);
   return absl::Status(CodeOf(status), absl::StrCat(context, ": ", status.ToString()));
 }
 

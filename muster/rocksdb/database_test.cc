@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/damage.h"
 #include "muster/base/status.h"
 #include "muster/os/temp_dir.h"
 #include "rocksdb/db.h"
@@ -188,7 +189,9 @@ TEST(ToStatusTest, KeepsTheMeaningOfAnError) {
   const auto code = [](const ::rocksdb::Status& status) { return ToStatus(status, "x").code(); };
   EXPECT_EQ(code(::rocksdb::Status::OK()), absl::StatusCode::kOk);
   EXPECT_EQ(code(::rocksdb::Status::NotFound()), absl::StatusCode::kNotFound);
+  const uint64_t damage = base::DamageMet(base::Damaged::kStore);
   EXPECT_EQ(code(::rocksdb::Status::Corruption("c")), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(base::DamageMet(base::Damaged::kStore), damage + 1);
   EXPECT_EQ(code(::rocksdb::Status::IOError("c")), absl::StatusCode::kUnavailable);
   EXPECT_EQ(code(::rocksdb::Status::NoSpace()), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ToStatus(::rocksdb::Status::NotFound("gone"), "get k").message(),

@@ -38,6 +38,7 @@ std::vector<Metric> Catalogue() {
       kDeadHolders.entry(),
       kDeadHolderMessages.entry(),
       kRefilledItems.entry(),
+      kDamage.entry(),
       kStorageTransactions.entry(),
       kWakeups.entry(),
       kDequeueTasks.entry(),

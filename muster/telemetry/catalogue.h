@@ -174,6 +174,13 @@ inline constexpr CounterMetric<1> kRefilledItems{
     kInitiator,
     {"queue"},
     "Items put again from the ledger, because no queue had them and the report did not either"};
+inline constexpr CounterMetric<1> kDamage{
+    "muster_damage_found_total",
+    "reads",
+    kEveryService,
+    {"where"},
+    "Reads of this service that met damaged bytes: store (a record of queues, ledger, records or "
+    "streams), report, blob, or content (of a batch); damage that stays is met again"};
 inline constexpr CounterMetric<3> kStorageTransactions{
     "muster_storage_transactions_total",
     "calls",

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/damage.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/rpc/address.h"
@@ -23,9 +24,24 @@ absl::Status CheckReach(const HostOptions& options) {
                    "others could read them, so it needs --allow-plaintext-metrics"));
 }
 
+std::unique_ptr<telemetry::Reading> ReadDamage(telemetry::Registry* registry) {
+  return telemetry::ReadAtScrape(
+      registry, "damage", {telemetry::kDamage.entry()}, [](telemetry::Samples* samples) {
+        const auto set = [samples](const char* where, base::Damaged what) {
+          samples->Set(telemetry::kDamage, {where}, static_cast<double>(base::DamageMet(what)));
+        };
+        set("store", base::Damaged::kStore);
+        set("report", base::Damaged::kReport);
+        set("blob", base::Damaged::kBlob);
+        set("content", base::Damaged::kContent);
+        return absl::OkStatus();
+      });
+}
+
 }  // namespace
 
-HostTelemetry::HostTelemetry() {
+HostTelemetry::HostTelemetry()
+    : damage_(ReadDamage(&registry_)) {
   // So that a scrape shows their types, also where nothing is sent.
   telemetry::Counters<2>(&registry_, telemetry::kTelemetryExports);
   telemetry::Counters<1>(&registry_, telemetry::kTelemetryDropped);
@@ -96,6 +112,7 @@ void HostTelemetry::Watch(backend::Backends* backends) {
 void HostTelemetry::Close() {
   server_.reset();
   connections_.reset();
+  damage_.reset();
 }
 
 }  // namespace muster::host

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
+#include "muster/base/damage.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 #include "muster/nats/connection.h"
@@ -225,6 +226,18 @@ TEST_F(HostTest, ServesMetricsAlsoBeforeItIsReady) {
                             "QueueService/GetQueueStats\",code=\"NOT_FOUND\"} 1\n")) {
     base::LetOthersRun();  // the call is measured after its answer is sent
   }
+}
+
+TEST_F(HostTest, ShowsTheDamageThatThisProcessHasMet) {
+  options_.metrics = "127.0.0.1:0";
+  Start();
+  role_.AwaitEvents(1);
+  const std::string blob = "muster_damage_found_total{where=\"blob\"} ";
+  const uint64_t before = base::DamageMet(base::Damaged::kBlob);
+  EXPECT_THAT(Metrics(), HasSubstr(absl::StrCat(blob, before, "\n")));
+  EXPECT_THAT(Metrics(), HasSubstr("muster_damage_found_total{where=\"report\"} "));
+  base::NoteDamage(base::Damaged::kBlob);
+  EXPECT_THAT(Metrics(), HasSubstr(absl::StrCat(blob, before + 1, "\n")));
 }
 
 TEST_F(HostTest, TellsProbesWhyItIsNotReady) {

@@ -65,6 +65,7 @@ QUIET = {
     "MusterColdStartSlow": "a process starts at once",
     "MusterNatsReconnects": "NATS goes once",
     "MusterGatewayFails": "neither its disk nor NATS fails it",
+    "MusterDamage": "no byte is damaged",
     "MusterSyncSlow": "the disk is fast enough",
     "MusterCommitSlow": "the disk is fast enough",
     "MusterMetricsOverLimit": "it takes a thousand queues",

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
+#include "muster/base/damage.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
 #include "muster/blob/blob_store.h"
@@ -56,6 +57,7 @@ bool AppendCompressed(absl::string_view body, std::string* file) {
 }
 
 absl::Status Damaged(absl::string_view name, absl::string_view why) {
+  base::NoteDamage(base::Damaged::kBlob);
   return absl::DataLossError(absl::StrCat("blob '", name, "': ", why));
 }
 

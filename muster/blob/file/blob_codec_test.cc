@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/damage.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/text.h"
 
@@ -60,7 +61,9 @@ TEST(BlobCodecTest, NoticesEveryDamagedByteAndEveryCut) {
 }
 
 TEST(BlobCodecTest, NoticesTheFileOfAnotherBlob) {
+  const uint64_t damage = base::DamageMet(base::Damaged::kBlob);
   EXPECT_EQ(DecodeBlob("b", EncodeBlob("a", "body")).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(base::DamageMet(base::Damaged::kBlob), damage + 1);
 }
 
 // A small file that claims a huge size must not make the reader allocate that size, or decompress

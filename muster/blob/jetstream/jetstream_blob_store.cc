@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "muster/base/check.h"
+#include "muster/base/damage.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/nats/names.h"
@@ -254,6 +255,9 @@ absl::StatusOr<std::string> JetStreamBlobStore::Get(absl::string_view name) {
   for (int i = 0; i < kMaxTries; ++i) {
     const absl::StatusOr<Meta> meta = ReadMeta(name);
     if (!meta.ok()) return base::Annotate(meta.status(), Naming(name));
+    if (meta->sequence == read_before || absl::IsDataLoss(meta->info.status())) {
+      base::NoteDamage(base::Damaged::kBlob);
+    }
     if (!meta->info.ok()) return base::Annotate(meta->info.status(), Naming(name));
     if (meta->sequence == read_before) return damage;
     absl::StatusOr<std::string> data = ReadObject(*meta->info);

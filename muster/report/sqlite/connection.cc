@@ -23,6 +23,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/check.h"
+#include "muster/base/damage.h"
 #include "muster/base/decimal.h"
 #include "muster/base/status.h"
 #include "muster/report/sqlite/page_sums.h"
@@ -134,8 +135,11 @@ absl::Status FailureOf(sqlite3* database, int code) {
   const int extended = sqlite3_extended_errcode(database);
   const int64_t page = DamagedPageOf(database);
   if (extended != SQLITE_IOERR_DATA && !(extended == SQLITE_IOERR && page != 0)) {
-    return StatusOf(code, sqlite3_errmsg(database));
+    absl::Status failure = StatusOf(code, sqlite3_errmsg(database));
+    if (absl::IsDataLoss(failure)) base::NoteDamage(base::Damaged::kReport);
+    return failure;
   }
+  base::NoteDamage(base::Damaged::kReport);
   return absl::DataLossError(absl::StrCat(
       "page ", page,
       " is damaged, its checksum does not match: `muster check --repair` mends the report"));

@@ -1,5 +1,7 @@
 // Changes bytes of a report's file. A read gives what was counted, or DataLoss, and never another
 // number.
+#include "muster/base/damage.h"
+
 #include <sqlite3.h>
 
 #include <cstdint>
@@ -212,6 +214,7 @@ TEST_F(ReportDamageTest, ANumberThatWasChangedIsNeverRead) {
   const std::string expected = ReadAll(path_).value();
   std::mt19937_64 chance(20261123);
   int refused = 0;
+  const uint64_t damage = base::DamageMet(base::Damaged::kReport);
   for (int copy = 0; copy < 2 * kCopies; ++copy) {
     std::string bytes = sound;
     const int flips = copy < kCopies ? 1 : 20;
@@ -228,6 +231,7 @@ TEST_F(ReportDamageTest, ANumberThatWasChangedIsNeverRead) {
     }
   }
   EXPECT_GT(refused, kCopies) << "most of what changes is read";
+  EXPECT_GE(base::DamageMet(base::Damaged::kReport), damage + kCopies);
 }
 
 TEST_F(ReportDamageTest, NothingDependsOnTheBytesOfTheHeaderWithoutAChecksum) {
