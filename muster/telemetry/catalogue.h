@@ -452,6 +452,29 @@ inline constexpr CounterMetric<1> kGatewayAuthFailures{
 inline constexpr GaugeMetric<0> kGatewayConnections{
     "muster_gateway_connections", "connections", kQueueGateway, {}, "Open connections of clients"};
 
+// The process, by the names that all client libraries of Prometheus give.
+inline constexpr CounterMetric<0> kProcessCpu{"process_cpu_seconds_total",
+                                              "seconds",
+                                              kEveryService,
+                                              {},
+                                              "CPU time of the process, user and system"};
+inline constexpr GaugeMetric<0> kProcessResident{"process_resident_memory_bytes",
+                                                 "bytes",
+                                                 kEveryService,
+                                                 {},
+                                                 "Memory of the process that is in RAM"};
+inline constexpr GaugeMetric<0> kProcessOpenFds{
+    "process_open_fds", "descriptors", kEveryService, {}, "Open file descriptors of the process"};
+inline constexpr GaugeMetric<0> kProcessMaxFds{
+    "process_max_fds", "descriptors", kEveryService, {}, "The most that it may have open"};
+inline constexpr GaugeMetric<0> kProcessThreads{
+    "process_threads", "threads", kEveryService, {}, "Threads of the process"};
+inline constexpr GaugeMetric<0> kProcessStart{"process_start_time_seconds",
+                                              "seconds",
+                                              kEveryService,
+                                              {},
+                                              "When the process started, in seconds since 1970"};
+
 // The service itself.
 inline constexpr GaugeMetric<2> kBuildInfo{"muster_build_info",
                                            "info",

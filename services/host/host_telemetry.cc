@@ -9,6 +9,7 @@
 #include "muster/rpc/address.h"
 #include "muster/telemetry/catalogue.h"
 #include "services/host/build_info.h"
+#include "services/host/process_metrics.h"
 
 namespace muster::host {
 namespace {
@@ -41,7 +42,7 @@ std::unique_ptr<telemetry::Reading> ReadDamage(telemetry::Registry* registry) {
 }  // namespace
 
 HostTelemetry::HostTelemetry()
-    : damage_(ReadDamage(&registry_)) {
+    : process_(ReadProcess(&registry_)), damage_(ReadDamage(&registry_)) {
   // So that a scrape shows their types, also where nothing is sent.
   telemetry::Counters<2>(&registry_, telemetry::kTelemetryExports);
   telemetry::Counters<1>(&registry_, telemetry::kTelemetryDropped);
@@ -112,6 +113,7 @@ void HostTelemetry::Watch(backend::Backends* backends) {
 void HostTelemetry::Close() {
   server_.reset();
   connections_.reset();
+  process_.reset();
   damage_.reset();
 }
 

@@ -53,6 +53,7 @@ class HostTelemetry {
   base::Mutex mu_;
   std::function<absl::Status()> readiness_ ABSL_GUARDED_BY(mu_);  // empty: it is not known yet
   telemetry::Registry registry_;
+  std::unique_ptr<telemetry::Reading> process_;
   std::unique_ptr<telemetry::Reading> damage_;
   std::unique_ptr<telemetry::Reading> connections_;
   std::unique_ptr<telemetry::MetricsServer> server_;  // null: it is not wanted
