@@ -1,12 +1,14 @@
 #include "muster/rocksdb/database.h"
 
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
 #include "absl/base/attributes.h"
 #include "absl/base/config.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/clock.h"
@@ -287,6 +289,17 @@ uintmax_t LogBytes(const std::string& dir) {
   return bytes;
 }
 
+// For how long `db` has held writers up, as RocksDB itself counts it. Its events of stalls may come
+// in another order than the stalls.
+absl::Duration StallsOf(::rocksdb::DB* db) {
+  std::map<std::string, std::string> stats;
+  int64_t microseconds = 0;
+  if (db->GetMapProperty(::rocksdb::DB::Properties::kDBStats, &stats)) {
+    static_cast<void>(absl::SimpleAtoi(stats["db.user_write_stall_micros"], &microseconds));
+  }
+  return absl::Microseconds(microseconds);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& dir,
@@ -334,12 +347,14 @@ void Database::Measure(telemetry::Registry* metrics) {
   sync_seconds_ = telemetry::Histograms<1>(metrics, telemetry::kRocksDbSync).With({store});
   sizes_ = telemetry::ReadAtScrape(
       metrics, absl::StrCat("rocksdb ", store),
-      {telemetry::kRocksDbMemtables.entry(), telemetry::kRocksDbWal.entry()},
+      {telemetry::kRocksDbMemtables.entry(), telemetry::kRocksDbWal.entry(),
+       telemetry::kRocksDbStall.entry()},
       [this, store](telemetry::Samples* samples) {
         uint64_t memtables = 0;
         db_->GetAggregatedIntProperty(::rocksdb::DB::Properties::kCurSizeAllMemTables, &memtables);
         samples->Set(telemetry::kRocksDbMemtables, {store}, static_cast<double>(memtables));
         samples->Set(telemetry::kRocksDbWal, {store}, static_cast<double>(LogBytes(dir_)));
+        samples->Set(telemetry::kRocksDbStall, {store}, absl::ToDoubleSeconds(StallsOf(db_.get())));
         return absl::OkStatus();
       });
 }

@@ -82,6 +82,37 @@ TEST_F(DatabaseTest, ShowsItsSyncsAndSizesAsTheStoreOfItsDirectory) {
       << "it is closed";
 }
 
+// Writers have to wait when the memtables are full, and cannot be flushed.
+TEST_F(DatabaseTest, ShowsForHowLongItHeldItsWritersUp) {
+  constexpr size_t kMemtableBytes = size_t{64} << 10;
+  telemetry::Registry registry;
+  DatabaseOptions options;
+  options.families = {{"records", FamilyUse::kRecords, kMemtableBytes}};
+  options.metrics = &registry;
+  const auto database = Database::Open(root_ / "ledger", options);
+  ASSERT_TRUE(database.ok()) << database.status();
+  const auto stalled = [&] {
+    return telemetry::Shown(registry, R"(muster_rocksdb_write_stall_seconds_total{store="ledger"})");
+  };
+  EXPECT_EQ(stalled(), 0);
+  ::rocksdb::DB* const db = (*database)->db();
+  ::rocksdb::ColumnFamilyHandle* const family = (*database)->family(0);
+  do {
+    ASSERT_TRUE(db->PauseBackgroundWork().ok());
+    std::thread writer([&] {
+      for (int i = 0; i < 40; ++i) {
+        db->Put(::rocksdb::WriteOptions(), family, std::to_string(i), std::string(8 << 10, 'v'))
+            .PermitUncheckedError();
+      }
+    });
+    uint64_t is_stopped = 0;
+    while (is_stopped == 0) db->GetIntProperty(family, "rocksdb.is-write-stopped", &is_stopped);
+    base::LetOthersRun();
+    ASSERT_TRUE(db->ContinueBackgroundWork().ok());
+    writer.join();
+  } while (stalled() == 0);  // the writer was late
+}
+
 TEST_F(DatabaseTest, RefusesASecondOpenInTheSameProcess) {
   auto first = Open();
   ASSERT_TRUE(first.ok()) << first.status();

@@ -74,6 +74,7 @@ std::vector<Metric> Catalogue() {
       kRocksDbSync.entry(),
       kRocksDbMemtables.entry(),
       kRocksDbWal.entry(),
+      kRocksDbStall.entry(),
       kGatewayRequests.entry(),
       kGatewayRequestDuration.entry(),
       kGatewayThrottled.entry(),

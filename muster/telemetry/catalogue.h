@@ -421,6 +421,12 @@ inline constexpr GaugeMetric<1> kRocksDbWal{"muster_rocksdb_wal_bytes",
                                             kInitiator | kQueueGateway,
                                             {"store"},
                                             "Size of a store's write-ahead logs"};
+inline constexpr CounterMetric<1> kRocksDbStall{
+    "muster_rocksdb_write_stall_seconds_total",
+    "seconds",
+    kInitiator | kQueueGateway,
+    {"store"},
+    "Time for which a store held writers up, because flushes or compactions were behind"};
 
 // The queue gateway.
 inline constexpr CounterMetric<2> kGatewayRequests{
