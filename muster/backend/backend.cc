@@ -2,8 +2,10 @@
 
 #include "muster/backend/backend.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
@@ -12,6 +14,7 @@
 #include "muster/bus/local/local_buses.h"
 #include "muster/bus/nats/nats_buses.h"
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
+#include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "muster/report/sqlite/sqlite_report_store.h"
@@ -188,7 +191,7 @@ absl::StatusOr<nats::Connection*> Backends::ConnectPrompt(absl::string_view url)
   return connection.get();
 }
 
-void Backends::NoteOpen(const nats::Connection* connection) {
+void Backends::NoteOpen(nats::Connection* connection) {
   base::MutexLock lock(&open_mu_);
   open_.push_back(connection);
 }
@@ -201,6 +204,76 @@ std::vector<NatsActivity> Backends::Activity() {
                         connection->requests_in_flight()});
   }
   return activity;
+}
+
+namespace {
+
+NatsStream StreamOf(const nats::ListedStream& listed, absl::Time now) {
+  NatsStream stream;
+  stream.name = listed.name;
+  stream.messages = listed.state.messages;
+  stream.bytes = listed.state.bytes;
+  stream.max_bytes = listed.max_bytes;
+  stream.consumers = listed.consumers;
+  // Two clocks are at work: the server's and this one.
+  if (stream.messages > 0) {
+    stream.first_age = std::max(absl::ZeroDuration(), now - listed.state.first_time);
+  }
+  return stream;
+}
+
+// Reads one server's account; waits no longer than until `end`.
+absl::Status ReadAccount(nats::Connection* connection, absl::Duration end,
+                         absl::FunctionRef<void(const nats::ListedStream&)> take, NatsKept* kept) {
+  if (!connection->connected()) return absl::UnavailableError("there is no connection");
+  const auto api = [connection, end] {
+    const absl::Duration left = end - base::RealClock()->Monotonic();
+    return nats::JetStream(connection, std::max(left, absl::Milliseconds(1)));
+  };
+  MUSTER_ASSIGN_OR_RETURN(const nats::StorageUse use, api().GetStorageUse());
+  kept->has_storage = true;
+  kept->storage_bytes += use.bytes;
+  kept->max_storage_bytes += use.max_bytes;
+  for (size_t offset = 0; offset < kMaxReadStreams;) {
+    MUSTER_ASSIGN_OR_RETURN(const nats::StreamPage page, api().ListStreams(offset));
+    for (const nats::ListedStream& stream : page.streams) take(stream);
+    offset += page.streams.size();
+    if (page.streams.empty() || offset >= page.total) return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the NATS account has more than ", kMaxReadStreams, " streams"));
+}
+
+}  // namespace
+
+// As the engines name them.
+bool Backends::IsOurs(absl::string_view stream) const {
+  const std::string& bucket = options_.bucket;
+  return absl::StartsWith(stream, "MUSTER_") || absl::StartsWith(stream, "MUSTER-") ||
+         stream == absl::StrCat("KV_", bucket) || stream == absl::StrCat("OBJ_", bucket) ||
+         absl::StartsWith(stream, absl::StrCat("EVENTS_", bucket, "_"));
+}
+
+absl::Status Backends::ReadStreams(NatsKept* kept) {
+  std::vector<nats::Connection*> connections;
+  {
+    base::MutexLock lock(&open_mu_);
+    for (nats::Connection* const connection : open_) {
+      if (!connection->prompt()) connections.push_back(connection);
+    }
+  }
+  const absl::Duration end = base::RealClock()->Monotonic() + kReadStreamsTime;
+  const absl::Time now = base::RealClock()->Now();
+  absl::Status read;
+  for (nats::Connection* const connection : connections) {
+    read.Update(ReadAccount(
+        connection, end,
+        [&](const nats::ListedStream& stream) {
+          if (IsOurs(stream.name)) kept->streams.push_back(StreamOf(stream, now));
+        },
+        kept));
+  }
+  return read;
 }
 
 absl::StatusOr<std::unique_ptr<queue::QueueStore>> Backends::OpenQueueStore(

@@ -115,6 +115,27 @@ struct NatsActivity {
   int64_t in_flight = 0;  // requests that wait for an answer now
 };
 
+// What a NATS server keeps for muster.
+struct NatsStream {
+  std::string name;
+  uint64_t messages = 0;
+  uint64_t bytes = 0;
+  int64_t max_bytes = 0;     // 0: no bound
+  absl::Duration first_age;  // of its first message; 0: it is empty
+  int64_t consumers = 0;
+};
+
+struct NatsKept {
+  std::vector<NatsStream> streams;
+  bool has_storage = false;
+  uint64_t storage_bytes = 0;     // of the account, on disk
+  int64_t max_storage_bytes = 0;  // 0: it has no bound of its own
+};
+
+// One reading of the streams takes no longer, and looks at no more streams of the account.
+inline constexpr absl::Duration kReadStreamsTime = absl::Seconds(2);
+inline constexpr size_t kMaxReadStreams = 4000;
+
 // Owns the objects that the backends of one process share: one connection per NATS URL and, for
 // queues, a prompt one beside it, made when the first of them is opened. The backends that it
 // opened must be destroyed before it.
@@ -150,11 +171,18 @@ class Backends {
   // Of all open connections to NATS servers. Never waits for a server.
   std::vector<NatsActivity> Activity() ABSL_LOCKS_EXCLUDED(open_mu_);
 
+  // Fills `kept` with what these servers keep under the names that the stores of this object give,
+  // and the queues of all accounts. Asks the servers; waits for none that is not connected. After
+  // an error `kept` has what is known: Unavailable: a server did not answer in time;
+  // ResourceExhausted: its account has more than kMaxReadStreams.
+  absl::Status ReadStreams(NatsKept* kept) ABSL_LOCKS_EXCLUDED(open_mu_);
+
  private:
   absl::StatusOr<nats::Connection*> Connect(absl::string_view url) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<nats::Connection*> ConnectPrompt(absl::string_view url) ABSL_LOCKS_EXCLUDED(mu_);
 
-  void NoteOpen(const nats::Connection* connection) ABSL_LOCKS_EXCLUDED(open_mu_);
+  void NoteOpen(nats::Connection* connection) ABSL_LOCKS_EXCLUDED(open_mu_);
+  bool IsOurs(absl::string_view stream) const;
 
   const NatsOptions options_;
   telemetry::Registry* const metrics_;  // not owned
@@ -163,7 +191,7 @@ class Backends {
   std::map<std::string, std::unique_ptr<nats::Connection>> connections_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, std::unique_ptr<nats::Connection>> prompt_ ABSL_GUARDED_BY(mu_);
   base::Mutex open_mu_;
-  std::vector<const nats::Connection*> open_ ABSL_GUARDED_BY(open_mu_);  // of both maps; not owned
+  std::vector<nats::Connection*> open_ ABSL_GUARDED_BY(open_mu_);  // of both maps; not owned
 };
 
 }  // namespace muster::backend

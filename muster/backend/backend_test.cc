@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -112,6 +113,39 @@ TEST_P(BackendsTest, KeepsInstallationsApartByTheirBuckets) {
   Backends other({.bucket = "other"});
   ASSERT_TRUE(backends_.OpenBlobStore(server_.url()).value()->Put("b", "body").ok());
   EXPECT_TRUE(absl::IsNotFound(other.OpenBlobStore(server_.url()).value()->Get("b").status()));
+}
+
+TEST_P(BackendsTest, ReadsWhatTheServerKeepsForItAlone) {
+  NatsKept none;
+  EXPECT_TRUE(backends_.ReadStreams(&none).ok()) << "it is not connected to any";
+  EXPECT_FALSE(none.has_storage);
+  Backends other({.bucket = "other"});
+  ASSERT_TRUE(other.OpenBlobStore(server_.url()).value()->Put("b", "body").ok());
+  ASSERT_TRUE(backends_.OpenBlobStore(server_.url()).value()->Put("b", "body").ok());
+  const auto queues =
+      backends_
+          .OpenQueueStore(server_.url(), Mode::kReadWrite, Holders::kElsewhere, base::RealClock())
+          .value();
+  const queue::QueueId queue{"acme", "work"};
+  ASSERT_TRUE(queues->CreateQueue(queue, {}).ok());
+  ASSERT_TRUE(queues->Put(queue, std::vector<queue::NewMessage>(3)).ok());
+  NatsKept kept;
+  ASSERT_TRUE(backends_.ReadStreams(&kept).ok());
+  EXPECT_TRUE(kept.has_storage);
+  EXPECT_GT(kept.storage_bytes, 0u);
+  std::map<std::string, NatsStream> streams;
+  for (const NatsStream& stream : kept.streams) streams[stream.name] = stream;
+  EXPECT_TRUE(streams.contains("OBJ_muster"));
+  EXPECT_FALSE(streams.contains("OBJ_other"));
+  ASSERT_TRUE(streams.contains("MUSTER_acme_work"));
+  const NatsStream& work = streams.at("MUSTER_acme_work");
+  EXPECT_EQ(work.messages, 3u);
+  EXPECT_GT(work.bytes, 0u);
+  EXPECT_EQ(work.consumers, 1);
+  EXPECT_LT(work.first_age, absl::Hours(1));
+  EXPECT_GT(streams.at("MUSTER-ATTEMPTS").max_bytes, 0);
+  server_.Kill();
+  EXPECT_TRUE(absl::IsUnavailable(backends_.ReadStreams(&none)));
 }
 
 // The server itself counts the connections.

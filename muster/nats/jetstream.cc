@@ -341,11 +341,13 @@ absl::StatusOr<json> JetStream::StreamConfig(const std::string& stream) {
   return Part(answer, "config");
 }
 
-absl::StatusOr<StreamState> JetStream::GetStream(const std::string& stream) {
-  MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.INFO.", stream), nullptr));
-  const json from = Part(answer, "state");
+namespace {
+
+// `info`: of a stream, as the server describes it.
+StreamState StateIn(const json& info) {
+  const json from = Part(info, "state");
   StreamState state;
-  state.created = TimeOf(answer, "created");
+  state.created = TimeOf(info, "created");
   state.messages = Field(from, "messages", uint64_t{0});
   state.bytes = Field(from, "bytes", uint64_t{0});
   state.first_sequence = Field(from, "first_seq", uint64_t{0});
@@ -353,6 +355,36 @@ absl::StatusOr<StreamState> JetStream::GetStream(const std::string& stream) {
   state.first_time = TimeOf(from, "first_ts");
   state.last_time = TimeOf(from, "last_ts");
   return state;
+}
+
+ListedStream ListedIn(const json& info) {
+  const json config = Part(info, "config");
+  return {Text(config, "name"), StateIn(info),
+          Field(Part(info, "state"), "consumer_count", int64_t{0}),
+          std::max<int64_t>(Field(config, "max_bytes", int64_t{0}), 0)};
+}
+
+}  // namespace
+
+absl::StatusOr<StreamState> JetStream::GetStream(const std::string& stream) {
+  MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.INFO.", stream), nullptr));
+  return StateIn(answer);
+}
+
+absl::StatusOr<StreamPage> JetStream::ListStreams(size_t offset) {
+  MUSTER_ASSIGN_OR_RETURN(const json answer, Call("STREAM.LIST", {{"offset", offset}}));
+  StreamPage page;
+  page.total = Field(answer, "total", size_t{0});
+  const json streams = Field(answer, "streams", json::array());
+  if (!streams.is_array()) return page;
+  for (const json& info : streams) page.streams.push_back(ListedIn(info));
+  return page;
+}
+
+absl::StatusOr<StorageUse> JetStream::GetStorageUse() {
+  MUSTER_ASSIGN_OR_RETURN(const json info, Call("INFO", nullptr));
+  return StorageUse{Field(info, "storage", uint64_t{0}),
+                    std::max<int64_t>(Field(Part(info, "limits"), "max_storage", int64_t{0}), 0)};
 }
 
 absl::StatusOr<ConsumerState> JetStream::GetConsumer(const std::string& stream,

@@ -36,6 +36,25 @@ struct StreamState {
   absl::Time last_time;   // of the last message that there was
 };
 
+// A stream as the list of all streams has it.
+struct ListedStream {
+  std::string name;
+  StreamState state;
+  int64_t consumers = 0;
+  int64_t max_bytes = 0;  // 0: no bound
+};
+
+struct StreamPage {
+  std::vector<ListedStream> streams;
+  size_t total = 0;  // of all pages
+};
+
+// What an account stores on disk.
+struct StorageUse {
+  uint64_t bytes = 0;
+  int64_t max_bytes = 0;  // 0: the account has no bound of its own
+};
+
 struct ConsumerState {
   int64_t ack_pending = 0;          // delivered, and neither acknowledged nor given back
   uint64_t pending = 0;             // never delivered
@@ -88,6 +107,10 @@ class JetStream {
   absl::Status DeleteStream(const std::string& stream);
   // Returns the names of the streams with a subject that matches `subjects`, in order.
   absl::StatusOr<std::vector<std::string>> StreamNames(const std::string& subjects);
+  // Returns the streams of the account from the `offset`th on, as many as the server puts into one
+  // answer; none: there are no more. Streams that come and go meanwhile may be missed.
+  absl::StatusOr<StreamPage> ListStreams(size_t offset);
+  absl::StatusOr<StorageUse> GetStorageUse();
   // Returns the subjects of stored messages that match `filter`, in order.
   absl::StatusOr<std::vector<std::string>> Subjects(const std::string& stream,
                                                     const std::string& filter);

@@ -47,6 +47,40 @@ TEST_P(JetStreamTest, MakesAStreamOnceAndChangesItLater) {
   EXPECT_TRUE(absl::IsNotFound(jetstream_.DeleteStream("work")));
 }
 
+TEST_P(JetStreamTest, ListsAllStreamsPageByPage) {
+  EXPECT_TRUE(jetstream_.ListStreams(0)->streams.empty());
+  json config = Config();
+  config["max_bytes"] = 1 << 20;
+  ASSERT_TRUE(jetstream_.EnsureStream(config).ok());
+  ASSERT_TRUE(
+      jetstream_.EnsureConsumer("work", {{"durable_name", "c"}, {"ack_policy", "explicit"}}).ok());
+  ASSERT_TRUE(jetstream_.Publish({.subject = "work.a", .data = "twelve bytes"}).ok());
+  json other = Config();
+  other["name"] = "other";
+  other["subjects"] = {"other"};
+  ASSERT_TRUE(jetstream_.EnsureStream(other).ok());
+  const StreamPage page = jetstream_.ListStreams(0).value();
+  ASSERT_EQ(page.total, 2u);
+  ASSERT_THAT(page.streams, SizeIs(2));
+  const ListedStream& work = page.streams[page.streams[0].name == "work" ? 0 : 1];
+  EXPECT_EQ(work.name, "work");
+  EXPECT_EQ(work.state.messages, 1u);
+  EXPECT_GE(work.state.bytes, 12u);
+  EXPECT_EQ(work.max_bytes, 1 << 20);
+  EXPECT_EQ(work.consumers, 1);
+  EXPECT_GT(work.state.first_time, absl::Now() - absl::Minutes(10));
+  EXPECT_THAT(jetstream_.ListStreams(1)->streams, SizeIs(1));
+  EXPECT_TRUE(jetstream_.ListStreams(2)->streams.empty());
+}
+
+TEST_P(JetStreamTest, TellsWhatTheAccountStoresOnDisk) {
+  EXPECT_EQ(jetstream_.GetStorageUse()->bytes, 0u);
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  ASSERT_TRUE(jetstream_.Publish({.subject = "work.a", .data = "twelve bytes"}).ok());
+  EXPECT_GE(jetstream_.GetStorageUse()->bytes, 12u);
+  EXPECT_EQ(jetstream_.GetStorageUse()->max_bytes, 0);
+}
+
 TEST_P(JetStreamTest, RefusesAStreamThatCannotBeAsItShould) {
   json config = Config();
   config["storage"] = "memory";

@@ -396,6 +396,49 @@ inline constexpr GaugeMetric<1> kNatsInFlight{
     kEveryService,
     {"connection"},
     "Requests that wait for an answer of the NATS server"};
+inline constexpr GaugeMetric<1> kNatsStreamMessages{
+    "muster_nats_stream_messages",
+    "messages",
+    kInitiator | kQueueGateway,
+    {"stream"},
+    "Messages in a stream that muster has on the NATS server",
+    {},
+    Fold::kSum};
+inline constexpr GaugeMetric<1> kNatsStreamBytes{"muster_nats_stream_bytes",
+                                                 "bytes",
+                                                 kInitiator | kQueueGateway,
+                                                 {"stream"},
+                                                 "Size of such a stream"};
+inline constexpr GaugeMetric<1> kNatsStreamFirstAge{
+    "muster_nats_stream_first_age_seconds",
+    "seconds",
+    kInitiator | kQueueGateway,
+    {"stream"},
+    "Age of the first message of such a stream; 0: it is empty",
+    {},
+    Fold::kMax};
+inline constexpr GaugeMetric<1> kNatsStreamConsumers{
+    "muster_nats_stream_consumers",
+    "consumers",
+    kInitiator | kQueueGateway,
+    {"stream"},
+    "Consumers of such a stream; 0 for the stream of a queue: nothing can be received"};
+inline constexpr GaugeMetric<1> kNatsStreamLimitUsed{
+    "muster_nats_stream_limit_used",
+    "ratio",
+    kInitiator | kQueueGateway,
+    {"stream"},
+    "Used share, 0 to 1, of the most bytes that such a stream may have; absent without a bound",
+    {},
+    Fold::kMax};
+inline constexpr GaugeMetric<1> kNatsStorage{
+    "muster_nats_storage_bytes",
+    "bytes",
+    kInitiator | kQueueGateway,
+    {"kind"},
+    "Of the NATS account on disk: used, and limit (absent where the account has none of its own)",
+    {},
+    Fold::kMax};
 inline constexpr HistogramMetric<0> kSqliteCommit{"muster_sqlite_commit_seconds",
                                                   "seconds",
                                                   kController,

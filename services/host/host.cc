@@ -50,6 +50,7 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock,
   backends_ = std::make_unique<backend::Backends>(std::move(nats), registry());
   if (telemetry_ == nullptr) return;
   telemetry_->Watch(backends_.get());
+  if (role_->shows_nats_streams()) telemetry_->ShowNatsStreams(backends_.get());
   telemetry_->TellReadiness([this] { return Readiness(); });
 }
 

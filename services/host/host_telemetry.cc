@@ -9,6 +9,7 @@
 #include "muster/rpc/address.h"
 #include "muster/telemetry/catalogue.h"
 #include "services/host/build_info.h"
+#include "services/host/nats_stream_metrics.h"
 #include "services/host/process_metrics.h"
 
 namespace muster::host {
@@ -110,8 +111,13 @@ void HostTelemetry::Watch(backend::Backends* backends) {
       });
 }
 
+void HostTelemetry::ShowNatsStreams(backend::Backends* backends) {
+  streams_ = ReadNatsStreams(&registry_, backends);
+}
+
 void HostTelemetry::Close() {
   server_.reset();
+  streams_.reset();
   connections_.reset();
   process_.reset();
   damage_.reset();

@@ -18,7 +18,7 @@
 
 namespace muster::host {
 
-// Thread-safe, but for Watch, TellReadiness and Close.
+// Thread-safe, but for Watch, ShowNatsStreams, TellReadiness and Close.
 class HostTelemetry {
  public:
   // Whether a service with these options, in this environment, has any telemetry.
@@ -41,6 +41,8 @@ class HostTelemetry {
   void TellReadiness(std::function<absl::Status()> readiness) ABSL_LOCKS_EXCLUDED(mu_);
   // Shows the connections of `backends`, which outlives this, or Close().
   void Watch(backend::Backends* backends);
+  // Shows what their servers keep, which is asked at each scrape. As Watch.
+  void ShowNatsStreams(backend::Backends* backends);
   // Serves no more, and reads nothing any more; what is recorded later is still exported. Handles
   // of the registry stay valid.
   void Close();
@@ -56,6 +58,7 @@ class HostTelemetry {
   std::unique_ptr<telemetry::Reading> process_;
   std::unique_ptr<telemetry::Reading> damage_;
   std::unique_ptr<telemetry::Reading> connections_;
+  std::unique_ptr<telemetry::Reading> streams_;
   std::unique_ptr<telemetry::MetricsServer> server_;  // null: it is not wanted
   std::unique_ptr<telemetry::OtlpExport> otlp_;       // likewise
 };

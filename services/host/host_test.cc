@@ -64,6 +64,7 @@ class TestRole final : public Role {
     Note("open");
     return opened;
   }
+  bool shows_nats_streams() const override { return shows_nats_streams_; }
   void OnStoresBack() override { Note("back"); }
   void Drain(absl::Duration grace) override {
     if (on_drain_) on_drain_();
@@ -88,6 +89,7 @@ class TestRole final : public Role {
   // Set these before the host starts; AwaitEvents reads them after "open".
   absl::Status next_open_;
   std::function<void()> on_drain_;
+  bool shows_nats_streams_ = false;
   Stores stores_;
   Fail fail_;
 
@@ -226,6 +228,25 @@ TEST_F(HostTest, ServesMetricsAlsoBeforeItIsReady) {
                             "QueueService/GetQueueStats\",code=\"NOT_FOUND\"} 1\n")) {
     base::LetOthersRun();  // the call is measured after its answer is sent
   }
+}
+
+TEST_F(HostTest, ShowsWhatTheNatsServerKeepsWhereTheRoleAsksForIt) {
+  options_.metrics = "127.0.0.1:0";
+  role_.shows_nats_streams_ = true;
+  Start();
+  role_.AwaitEvents(1);
+  ASSERT_TRUE(role_.stores_.queues->CreateQueue({"acme", "work"}, {}).ok());
+  ASSERT_TRUE(role_.stores_.queues->Put({"acme", "work"}, std::vector<queue::NewMessage>(2)).ok());
+  const std::string shown = Metrics();
+  EXPECT_THAT(shown, HasSubstr("muster_nats_stream_messages{stream=\"MUSTER_acme_work\"} 2\n"));
+  EXPECT_THAT(shown, HasSubstr("muster_nats_stream_consumers{stream=\"MUSTER_acme_work\"} 1\n"));
+  EXPECT_THAT(shown, HasSubstr("muster_nats_stream_limit_used{stream=\"MUSTER-ATTEMPTS\"} 0"));
+  EXPECT_THAT(shown, HasSubstr("muster_nats_storage_bytes{kind=\"used\"} "));
+  server_.Kill();
+  while (!Logged("not ready")) base::LetOthersRun();
+  EXPECT_THAT(Metrics(), HasSubstr("muster_metrics_read_failures_total{source=\"streams\"} 1\n"));
+  server_.Restart();
+  HealthWatch(Connect()).Await("SERVING");
 }
 
 TEST_F(HostTest, ShowsTheDamageThatThisProcessHasMet) {

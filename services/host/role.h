@@ -53,6 +53,10 @@ class Role {
   // Called once. The services live as long as the role, and take calls until Close.
   virtual std::vector<rpc::ServedService> services() = 0;
 
+  // Whether the host shows what the NATS servers keep: it is the same for all roles of a mesh, and
+  // one has it shown.
+  virtual bool shows_nats_streams() const { return false; }
+
   // The stores were away and are back; a server may have lost what it held. Called between services
   // and Drain, on a thread of the connection, which waits for it: be quick, and call no store.
   virtual void OnStoresBack() {}

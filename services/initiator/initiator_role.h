@@ -55,6 +55,7 @@ class InitiatorRole final : public host::Role {
 
   absl::Status Open(const host::Stores& stores, const host::Fail& fail) override;
   std::vector<rpc::ServedService> services() override;
+  bool shows_nats_streams() const override { return true; }
   void OnStoresBack() override;
   void Drain(absl::Duration grace) override;
   void Close() override;

@@ -147,7 +147,10 @@ absl::Status Serve(const Options& options, const std::stop_token& signals) {
       GatewayStores::Open(options, clock, metrics, &state, end.get_token());
   if (absl::IsCancelled(stores.status())) return state.failure().value_or(absl::OkStatus());
   MUSTER_RETURN_IF_ERROR(stores.status());
-  if (telemetry != nullptr) telemetry->Watch((*stores)->backends());
+  if (telemetry != nullptr) {
+    telemetry->Watch((*stores)->backends());
+    telemetry->ShowNatsStreams((*stores)->backends());
+  }
   const auth::Authenticator authenticator(accounts.get(), bearer.get(), clock);
   throttle::RequestThrottle throttle(options.targets, clock);
   operations::Stores all = (*stores)->stores();

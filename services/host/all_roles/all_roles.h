@@ -33,6 +33,7 @@ class AllRoles final : public host::Role {
   absl::Status Open(const host::Stores& stores, const host::Fail& fail) override;
   // Each service once, even if several roles have it.
   std::vector<rpc::ServedService> services() override;
+  bool shows_nats_streams() const override { return initiator_.shows_nats_streams(); }
   void OnStoresBack() override { initiator_.OnStoresBack(); }
   // Drains the initiator, then the processor, then the controller.
   void Drain(absl::Duration grace) override;
