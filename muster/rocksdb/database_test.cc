@@ -92,7 +92,8 @@ TEST_F(DatabaseTest, ShowsForHowLongItHeldItsWritersUp) {
   const auto database = Database::Open(root_ / "ledger", options);
   ASSERT_TRUE(database.ok()) << database.status();
   const auto stalled = [&] {
-    return telemetry::Shown(registry, R"(muster_rocksdb_write_stall_seconds_total{store="ledger"})");
+    return telemetry::Shown(registry,
+                            R"(muster_rocksdb_write_stall_seconds_total{store="ledger"})");
   };
   EXPECT_EQ(stalled(), 0);
   ::rocksdb::DB* const db = (*database)->db();

@@ -69,7 +69,7 @@ absl::Status ReadMemory(telemetry::Samples* samples) {
 absl::Status ReadDescriptors(telemetry::Samples* samples) {
   DIR* const folder = opendir("/proc/self/fd");
   if (folder == nullptr) return absl::UnavailableError("/proc/self/fd cannot be read");
-  int open = -1;  // without that of the folder itself
+  int open = -1;                                         // without that of the folder itself
   while (const dirent* const entry = readdir(folder)) {  // NOLINT(concurrency-mt-unsafe): own DIR
     if (entry->d_name[0] != '.') ++open;
   }

@@ -20,9 +20,7 @@ namespace {
 
 class ProcessMetricsTest : public ::testing::Test {
  protected:
-  double Shown(const std::string& name) {
-    return telemetry::Shown(registry_, name).value_or(-1);
-  }
+  double Shown(const std::string& name) { return telemetry::Shown(registry_, name).value_or(-1); }
 
   telemetry::Registry registry_;
   const std::unique_ptr<telemetry::Reading> reading_ = ReadProcess(&registry_);
