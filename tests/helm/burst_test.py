@@ -6,6 +6,8 @@ Needs the programs in the variables MUSTER and MUSTER_…_PROGRAM, and nats-serv
 """
 
 import base64
+import hashlib
+import json
 import os
 import pathlib
 import re
@@ -52,25 +54,7 @@ def notes_of_defaults():
 
 
 class ScriptTest(ChartTest):
-    """A `muster` that is none answers as each test says."""
-
-    def run_against(self, submit_code, report):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            command, environment = write_burst(self.render(), folder)
-            (folder / "report.csv").write_text(report)
-            program = folder / "bin/muster"
-            program.parent.mkdir()
-            program.write_text(f"""#!/bin/sh
-case "$1 $2" in
-  "batch submit") echo '{{"batch": 7, "complete": true}}'; exit {submit_code} ;;
-  "report 7") cat {folder}/report.csv ;;
-esac
-""")
-            program.chmod(0o755)
-            environment = {**environment, "ROWS": "6", "TMPDIR": name,
-                           "PATH": f"{program.parent}:{os.environ['PATH']}"}
-            return subprocess.run(command, capture_output=True, text=True, env=environment)
+    """A `muster` that is none answers as each test says, and notes what it is asked."""
 
     # Six rows: quantities 1 to 6, prices 0.10 to 0.15, three countries in turn, two months in turn.
     RIGHT = """country,month,revenue,units,transactions
@@ -81,27 +65,145 @@ France,2026-02,0.520,4,1
 Ghana,2026-01,0.700,5,1
 Norway,2026-02,0.900,6,1
 """
+    RECEIPT = """muster-receipt 1
+batch 7
+job helm-test
+items 1
+transactions 6
+aggregated 6
+rejected 0
+dead_lettered 0
+items_dead 0
+conflicts 0
+"""
+    COMPLETE = {"batch": 7, "state": "complete", "items_counted": 1, "aggregated": 6, "rejected": 0, "dead_lettered": 0,
+                "late_by_seconds": 0.0}
+    # Each answer takes the first line of its file, until one is left.
+    MUSTER = """#!/bin/sh
+echo "$*" >> {folder}/asked
+answer() {{
+  sed -n 1p {folder}/$1
+  [ "$(wc -l < {folder}/$1)" -eq 1 ] || sed -i 1d {folder}/$1
+}}
+case "$1 $2" in
+  "batch submit") echo '{{"batch":7}}'; exit {submit_code} ;;
+  "batch get") answer batches ;;
+  "batch receipt") cat {folder}/receipt ;;
+  "batch delete") exit {delete_code} ;;
+  "report 7") cat {folder}/report.csv ;;
+  "job get") cat {folder}/job_before 2> /dev/null ;;
+  "scale status") answer replicas ;;
+esac
+"""
 
-    def test_exact_totals_in_time_pass(self):
-        done = self.run_against(0, self.RIGHT)
+    def run_against(self, batches=(COMPLETE,), report=RIGHT, receipt=RECEIPT, checksum=None, replicas=(0,), job_before=None,
+                    submit_code=0, delete_code=0, **environment):
+        folder = tempfile.TemporaryDirectory(prefix="muster-burst-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        command, given = write_burst(self.render(), self.folder)
+        (self.folder / "report.csv").write_text(report)
+        checksum = checksum or hashlib.sha256(receipt.encode()).hexdigest()
+        (self.folder / "receipt").write_text(f"{receipt}checksum {checksum}\n")
+        (self.folder / "batches").write_text("".join(json.dumps(each) + "\n" for each in batches))
+        (self.folder / "replicas").write_text("".join(
+            json.dumps([{"target": "default", "replicas": {"ready": count, "starting": 0, "draining": 0, "standby": 0,
+                                                           "tasks": 2},
+                         "decision": {"replicas": 5}, "ready": 9, "in_flight": 9}]) + "\n" for count in replicas))
+        if job_before is not None:
+            (self.folder / "job_before").write_text(job_before)
+        program = self.folder / "bin/muster"
+        program.parent.mkdir()
+        program.write_text(self.MUSTER.format(folder=self.folder, submit_code=submit_code, delete_code=delete_code))
+        program.chmod(0o755)
+        (self.folder / "tmp").mkdir()
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=chart.TIMEOUT_SECONDS,
+            env={**given, "ROWS": "6", "TMPDIR": f"{self.folder}/tmp", "PATH": f"{program.parent}:{os.environ['PATH']}",
+                 **environment})
+
+    def assert_failed(self, done, *said):
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        for each in said:
+            self.assertIn(each, done.stdout)
+        self.assertNotIn("passed", done.stdout)
+
+    def asked(self):
+        return (self.folder / "asked").read_text().splitlines()
+
+    def test_exact_totals_in_time_pass_and_a_table_tells_the_figures(self):
+        done = self.run_against()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("batch 7: 6 transactions, exact", done.stdout)
+        self.assertIn("passed: batch 7: 6 transactions, exact, within 120 s", done.stdout)
+        table = [re.split("  +", line.strip()) for line in done.stdout.splitlines() if "kept" in line]
+        self.assertEqual([(row[0], row[2]) for row in table], [
+            ("transactions", "exact sums"), ("receipt", "its sums and checksum"), ("complete", "120 s"),
+            ("p95 of item latency", "90 s")])
 
     def test_totals_that_are_a_thousandth_off_fail(self):
-        done = self.run_against(0, self.RIGHT.replace("0.900", "0.901"))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("the totals of batch 7 differ", done.stdout)
+        self.assert_failed(self.run_against(report=self.RIGHT.replace("0.900", "0.901")), "the totals of batch 7 differ",
+                           "MISSED")
 
     def test_a_row_that_is_missing_fails(self):
-        self.assertEqual(self.run_against(0, self.RIGHT.replace("Ghana,2026-01,0.700,5,1\n", ""))
-                         .returncode, 1)
+        self.assert_failed(self.run_against(report=self.RIGHT.replace("Ghana,2026-01,0.700,5,1\n", "")),
+                           "the totals of batch 7 differ")
 
-    def test_a_batch_that_is_late_or_incomplete_fails_and_says_so(self):
-        for code, said in ((4, "later than the promised 120 s"), (3, "rejected"),
-                           (124, "not complete"), (5, "submit ended with 5")):
-            done = self.run_against(code, self.RIGHT)
-            self.assertEqual(done.returncode, 1)
-            self.assertIn(said, done.stdout)
+    def test_a_transaction_that_was_not_aggregated_fails(self):
+        self.assert_failed(self.run_against([{**self.COMPLETE, "aggregated": 5, "dead_lettered": 1}]),
+                           "batch 7: dead_lettered is 1, and not 0")
+
+    def test_a_receipt_that_does_not_prove_the_batch_fails(self):
+        self.assert_failed(self.run_against(receipt=self.RECEIPT.replace("aggregated 6", "aggregated 5")),
+                           "the receipt of batch 7 lacks 'aggregated 6'", "MISSED")
+        self.assert_failed(self.run_against(checksum="0" * 64), "the receipt of batch 7 lacks 'checksum ")
+
+    def test_a_promise_that_is_not_kept_fails_with_its_figure(self):
+        self.assert_failed(self.run_against(P95_SECONDS="0"), "FAILED: p95 of item latency: ", "and 0 s are promised", "MISSED")
+        self.assert_failed(self.run_against(SLA_SECONDS="0"), "FAILED: complete: ", "and 0 s are promised")
+        self.assert_failed(self.run_against([{**self.COMPLETE, "late_by_seconds": 2.5}]), "batch 7 is 2.5 s late, says muster")
+
+    def test_the_items_are_followed_while_the_controller_is_away(self):
+        begun = {**self.COMPLETE, "state": "sealed", "items_counted": None}
+        done = self.run_against([begun, {**begun, "items_counted": 1}, self.COMPLETE])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(len([line for line in self.asked() if line.startswith("batch get")]), 3)
+
+    def test_a_submit_that_is_refused_fails(self):
+        self.assert_failed(self.run_against(submit_code=5), "submit ended with 5")
+
+    def test_a_batch_that_is_never_complete_fails(self):
+        begun = {**self.COMPLETE, "state": "sealed", "items_counted": 0}
+        self.assert_failed(self.run_against([begun], SLA_SECONDS="-30"), "not complete")
+        self.assert_failed(self.run_against([{**begun, "state": "cancelled"}]), "batch 7 was cancelled")
+
+    def test_a_pool_that_goes_to_zero_is_at_zero_before_and_after(self):
+        done = self.run_against(replicas=(1, 0, 2, 0), POOLS="default", ZERO_SECONDS="60")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, "processors before +0 +0 +kept")
+        self.assertRegex(done.stdout, r"back to zero +\S+ s +60 s +kept")
+        order = [line.split()[0] for line in self.asked() if line.split()[0] in ("scale", "batch")]
+        self.assertEqual(order[:3], ["scale", "scale", "batch"])
+
+    def test_processors_that_stay_fail(self):
+        self.assert_failed(self.run_against(replicas=(2,), POOLS="default", ZERO_SECONDS="0"),
+                           "2 processors of default are still there after 0 s, so nothing begins from zero")
+        self.assertNotIn("batch submit", "\n".join(self.asked()))
+        self.assert_failed(self.run_against(replicas=(0, 3), POOLS="default", ZERO_SECONDS="0"),
+                           "back to zero: 3 processors of default are still there 0 s after", "MISSED")
+
+    def test_nothing_of_it_stays_whatever_comes_out(self):
+        for given in ({}, {"report": ""}, {"P95_SECONDS": "0"}):
+            self.run_against(**given)
+            self.assertEqual(self.asked()[-2:], ["batch delete 7", "job delete helm-test"])
+            self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_a_batch_that_has_not_ended_is_cancelled_first(self):
+        self.assert_failed(self.run_against(delete_code=1), "batch 7 is not deleted")
+        self.assertIn("batch cancel 7 --reason helm test has ended", self.asked())
+
+    def test_a_job_that_was_there_before_is_what_it_was(self):
+        self.run_against(job_before="name: helm-test\n")
+        self.assertRegex(self.asked()[-1], r"job apply \S+/before.yaml")
 
 
 # The kubelet's gRPC probe: plaintext, and 1 means SERVING.
@@ -203,6 +305,11 @@ class RenderedMesh:
         return subprocess.run(words, capture_output=True, text=True, timeout=chart.TIMEOUT_SECONDS,
                               env={"PATH": self.path()})
 
+    def muster(self, *words):
+        """`muster` at the initiator of a mesh without TLS."""
+        return subprocess.run(["muster", *words, "--server", self.addresses[7700]], capture_output=True, text=True,
+                              timeout=chart.TIMEOUT_SECONDS, env={"PATH": self.path()})
+
     def queue(self, *words, certificate="client"):
         """`muster queue` at the gateway's listener for operators."""
         secrets = [option for name, file in (("cert", "tls.crt"), ("key", "tls.key"), ("roots", "ca.crt"))
@@ -255,9 +362,9 @@ class RenderedMesh:
 
 
 class MeshTest(ChartTest):
-    # Debian 12's server does not know sync_interval: always.
+    # Debian 12's server does not know sync_interval: always. No agent takes processors here to zero.
     OF_THIS_MACHINE = ("nats.replicas=1", f"nats.syncAlways={str(len(NATS_SERVERS) > 1).lower()}",
-                       "tests.transactions=5000")
+                       "tests.transactions=5000", "tests.zeroSeconds=0")
 
     def setUp(self):
         missing = [name for name in ("MUSTER", *(f"MUSTER_{role.upper()}_PROGRAM" for role in ROLES))
@@ -285,10 +392,15 @@ class MeshTest(ChartTest):
             mesh.start_role(role)
             mesh.programs[role].await_ready()
         self.assert_passes(mesh.burst())
+        for words in (("batch", "list"), ("job", "list")):
+            self.assertEqual(mesh.muster(*words, "-o", "json").stdout, "[]\n")
         notes = notes_of_defaults()
         first = mesh.run_notes(notes)
         self.assertEqual(first.returncode, 0, notes + first.stdout + first.stderr)
         self.assertIn("transactions", first.stdout)
+        before = mesh.muster("job", "get", "helm-test").stdout
+        self.assert_passes(mesh.burst())
+        self.assertEqual(mesh.muster("job", "get", "helm-test").stdout, before)
         with urllib.request.urlopen(f"http://{mesh.addresses[7790]}/metrics", timeout=10) as answer:
             shown = answer.read().decode()
         # What the ScaledObject asks for.

@@ -873,6 +873,45 @@ class TlsTest(ChartTest):
                 self.assertIn("--policy=/etc/muster/policy/policy.yaml", pod["containers"][0]["args"])
 
 
+class BurstTest(ChartTest):
+    """What the pod of `helm test` is told; tests/helm/burst_test.py runs it."""
+
+    AGENT = ("scaler.mode=agent", "pools.default.jobs={retail,helm-test}")
+
+    def told(self, *values):
+        [container] = self.render(*values).get("Pod", "muster-test")["spec"]["containers"]
+        return {each["name"]: each["value"] for each in container["env"]}
+
+    def test_it_begins_and_ends_at_zero_where_the_agents_number_goes_there(self):
+        keda = ("scaler.mode=keda", "pools.default.jobs={helm-test=4}", "metrics.enabled=true")
+        for values in (self.AGENT, keda):
+            self.assertEqual(self.told(*values)["POOLS"], "default")
+        self.assertEqual(self.told(*self.AGENT, "pools.more.jobs={helm-test}", "pools.other.jobs={retail}")["POOLS"],
+                         "default more")
+        for values in ((), (*self.AGENT, "pools.default.scale.min=1"), (*self.AGENT, "tests.zeroSeconds=0"),
+                       (*self.AGENT, "scaler.agent.act=false"), (*keda, "scaler.keda.prometheus=http://p:9090"),
+                       ("scaler.mode=hpa", "pools.default.jobs={helm-test}", "metrics.enabled=true")):
+            self.assertEqual(self.told(*values)["POOLS"], "", values)
+
+    def test_its_promises_are_those_of_the_values(self):
+        bounds = ("SLA_SECONDS", "P95_SECONDS", "ZERO_SECONDS")
+
+        def told(*values):
+            return tuple(int(self.told(*values)[each]) for each in bounds)
+        self.assertEqual(told(), (120, 90, 60))
+        self.assertEqual(told("tests.slaSeconds=1", "tests.zeroSeconds=9"), (1, 1, 9))
+        self.assertEqual(told("tests.slaSeconds=400", "tests.p95Seconds=7"), (400, 7, 60))
+        self.assertIn("tests.p95Seconds is 200, tests.slaSeconds 120", self.refusal("tests.p95Seconds=200"))
+
+    def test_the_policy_lets_it_see_replicas_only_where_it_looks_at_them(self):
+        def methods(*values):
+            text = self.render(*EXISTING_TLS, "policy.enabled=true", *values).get("ConfigMap", "muster-policy")["data"]
+            [role] = [role for role in yaml.safe_load(text["policy.yaml"])["roles"] if role["name"] == "helm-test"]
+            return role["methods"]
+        self.assertIn("muster.v1.ScalingService/ListTargets", methods(*self.AGENT))
+        self.assertEqual([each for each in methods() if "Scaling" in each], [])
+
+
 class QueueGatewayTest(ChartTest):
     ALL = "a queue gateway with all that it may have"
 

@@ -40,6 +40,9 @@
 {{- fail (printf "nats.fileStore is %s, nats.persistence.size %s: the volume has to be the larger one" $values.nats.fileStore $values.nats.persistence.size) -}}
 {{- end -}}
 {{- include "muster.checkPools" . -}}
+{{- if gt (int64 $values.tests.p95Seconds) (int64 $values.tests.slaSeconds) -}}
+{{- fail (printf "tests.p95Seconds is %d, tests.slaSeconds %d: 95 %% of the items cannot take longer than all of them; lower p95Seconds" (int64 $values.tests.p95Seconds) (int64 $values.tests.slaSeconds)) -}}
+{{- end -}}
 {{- if and $values.policy.enabled (not $values.tls.enabled) -}}
 {{- fail "policy.enabled needs tls.enabled: without certificates no caller can prove who it is" -}}
 {{- end -}}

@@ -170,6 +170,31 @@ scaleDown:
 {{- end -}}
 {{- end -}}
 
+{{- define "muster.testP95Seconds" -}}
+{{- if kindIs "invalid" .Values.tests.p95Seconds -}}
+{{ max 1 (div (mul (int64 .Values.tests.slaSeconds) 3) 4) }}
+{{- else -}}
+{{ int64 .Values.tests.p95Seconds }}
+{{- end -}}
+{{- end -}}
+
+{{/* The pools of the job of `helm test` that the agent's number takes to zero, with blanks between. */}}
+{{- define "muster.testZeroPools" -}}
+{{- $root := . -}}
+{{- $found := list -}}
+{{- $acts := or (and (eq .Values.scaler.mode "agent") .Values.scaler.agent.act) (include "muster.kedaAsksAgent" .) -}}
+{{- if and $acts (gt (int .Values.tests.zeroSeconds) 0) -}}
+{{- range $pool, $_ := .Values.pools -}}
+{{- $conf := include "muster.poolConf" (dict "root" $root "pool" $pool) | fromJson -}}
+{{- if and $conf.scale.enabled (eq (int $conf.scale.min) 0) -}}
+{{- $queues := include "muster.poolQueues" (dict "root" $root "pool" $pool "conf" $conf) | fromJsonArray -}}
+{{- if has (printf "%s-in" $root.Values.tests.job) $queues }}{{ $found = append $found $pool }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- join " " $found -}}
+{{- end -}}
+
 {{- define "muster.natsSecret" -}}
 {{ default (printf "%s-nats" (include "muster.fullname" .)) .Values.nats.existingSecret }}
 {{- end -}}
