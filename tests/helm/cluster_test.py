@@ -5,6 +5,7 @@ checked and admitted, and no container runs.
 tests/kubernetes/with_cluster starts one; MUSTER_TEST_KUBECONFIG names it.
 """
 
+import copy
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import ssl
 import time
 import unittest
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 
@@ -56,16 +58,33 @@ class Cluster:
         config = yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8"))
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.server = cluster["server"]
-        self.context = ssl.create_default_context(cafile=folder / cluster["certificate-authority"])
+        self.headers = {}
+        self.authority = folder / cluster["certificate-authority"]
+        self.context = ssl.create_default_context(cafile=self.authority)
         self.context.load_cert_chain(folder / user["client-certificate"], folder / user["client-key"])
 
     def call(self, path, method="GET", body=None):
-        request = urllib.request.Request(
-            self.server + path, method=method,
-            headers={"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"},
-            data=None if body is None else json.dumps(body).encode())
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        return self.send(path, method, kind, None if body is None else json.dumps(body).encode())
+
+    def apply(self, path, text, **options):
+        """What `kubectl apply --server-side` sends: a manifest as it is written, and in whose name."""
+        options = urllib.parse.urlencode({"fieldValidation": "Strict", **options})
+        return self.send(f"{path}?{options}", "PATCH", "application/apply-patch+yaml", text.encode())
+
+    def send(self, path, method, kind, body):
+        request = urllib.request.Request(self.server + path, method=method, data=body,
+                                         headers={"Content-Type": kind, **self.headers})
         with urllib.request.urlopen(request, context=self.context, timeout=30) as answer:
-            return json.load(answer)
+            return json.loads(answer.readline())  # an object is a line; of a watch, this is the first event
+
+    def as_account(self, space, account):
+        """The same cluster for whoever has a token of the account, as a pod of it has."""
+        path = f"/api/v1/namespaces/{space}/serviceaccounts/{account}/token"
+        other = copy.copy(self)
+        other.headers = {"Authorization": "Bearer " + self.call(path, "POST", {"spec": {}})["status"]["token"]}
+        other.context = ssl.create_default_context(cafile=self.authority)
+        return other
 
 
 class ClusterTest(ChartTest):
@@ -111,39 +130,62 @@ class ClusterTest(ChartTest):
         events = [event["message"] for event in self.list("api/v1", "events")]
         return self.fail(f"{names} are there, not {wanted}: {events}")
 
+    # `helm upgrade --dry-run=server` of Helm 4 lets unknown fields, repeated keys and conflicts pass.
     def test_the_api_server_takes_every_manifest_and_warns_of_none(self):
         for name, given in MATRIX.items():
             with self.subTest(name):
                 done = self.run_helm("install", *given.get("values", ()), files=given.get("files", ()),
                                      more=("--dry-run=server",))
                 self.assertNotIn("W", [line[:1] for line in done.stderr.splitlines()], done.stderr)
-                manifests = chart.template(*given.get("values", ()), files=given.get("files", ()))
-                # helm's dry run checks the schemas; a strict one on the server finds unknown fields, too.
-                for one in chart.Manifests(manifests.stdout).all:
-                    self.create_strictly(one)
+                for text in self.texts(*given.get("values", ()), files=given.get("files", ())):
+                    self.assertEqual(self.refusal_of(text), "")
+
+    def test_the_api_server_refuses_what_helm_lets_pass(self):
+        [text] = [text for text in self.texts() if "kind: Deployment" in text]
+        self.assertEqual(self.refusal_of(text), "")
+        self.assertIn("field not declared in schema", self.refusal_of(text.replace("  replicas:", "  replica: 1\n  replicas:")))
+        self.assertIn("duplicate entries for key", self.refusal_of(text.replace(
+            "        env:\n", "        env:\n        - {name: POD_NAME, value: mine}\n")))
+        self.assertIn("already set in map", self.refusal_of(text.replace("  replicas:", "  replicas: 1\n  replicas:")))
+        # Another one has said how many replicas there are.
+        self.cluster.apply(self.path_of(yaml.safe_load(text)), text, fieldManager="helm")
+        self.cluster.apply(self.path_of(yaml.safe_load(text)) + "/scale", json.dumps({
+            "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "muster-processor-default"},
+            "spec": {"replicas": 5}}), fieldManager="scaler", force="true")
+        self.assertIn('conflict with "scaler"', self.refusal_of(text))
+
+    def texts(self, *values, files=()):
+        """The manifests of the chart as it writes them, for this test's namespace."""
+        done = chart.helm("template", "muster", CHART, "--namespace", self.space, "--kube-version", "1.36",
+                          *chart.options_of(values, files))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [text for text in done.stdout.split("\n---\n") if yaml.safe_load(text)]
 
     PLURALS = {"NetworkPolicy": "networkpolicies"}
 
-    def create_strictly(self, manifest):
+    def path_of(self, manifest):
         group = manifest["apiVersion"]
         plural = self.PLURALS.get(manifest["kind"], manifest["kind"].lower() + "s")
-        for subject in manifest.get("subjects", []):
-            subject["namespace"] = self.space
-        manifest["metadata"].pop("namespace", None)
-        path = (f"/{'apis/' if '/' in group else 'api/'}{group}/namespaces/{self.space}/{plural}"
-                "?dryRun=All&fieldValidation=Strict")
+        return (f"/{'apis/' if '/' in group else 'api/'}{group}/namespaces/{self.space}/{plural}/"
+                f"{manifest['metadata']['name']}")
+
+    def refusal_of(self, text):
+        """What the API server has against a manifest, without making it: `kubectl apply --server-side
+        --dry-run=server --field-manager=helm`. Empty: nothing."""
+        manifest = yaml.safe_load(text)
         try:
-            self.cluster.call(path, "POST", manifest)
+            self.cluster.apply(self.path_of(manifest), text, fieldManager="helm", dryRun="All")
         except urllib.error.HTTPError as refused:
-            said = json.load(refused)["message"]
-            self.fail(f"{manifest['kind']} {manifest['metadata']['name']}: {said}")
+            return f"{manifest['kind']} {manifest['metadata']['name']}: {json.load(refused)['message']}"
+        return ""
 
     def test_restricted_admission_lets_every_pod_in(self):
         self.run_helm("install", files=[PRODUCTION])
         # 3 NATS servers, 2 initiators, a controller, 2 agents; a new Deployment has one replica.
         self.assertEqual(self.await_pods(9)[0], "muster-controller-0")
-        pod = self.render().get("Pod", "muster-test")
-        self.create_strictly(pod)
+        for text in self.texts():
+            if yaml.safe_load(text)["kind"] == "Pod":
+                self.assertEqual(self.refusal_of(text), "")
 
     def test_an_upgrade_keeps_the_password_and_the_replicas_of_whoever_scales(self):
         values = ("scaler.mode=agent", "pools.default.jobs={retail}")
@@ -178,7 +220,8 @@ class ClusterTest(ChartTest):
     # The steps of docs/operations/kubernetes.md.
     def test_a_scaler_takes_a_pool_over_with_the_replicas_that_it_has(self):
         scaled = ("scaler.mode=agent", "pools.default.jobs={retail}")
-        self.run_helm("install", "processor.replicas=4")
+        # The same pods but for who scales them: what changes them replaces them as ever.
+        self.run_helm("install", "processor.replicas=4", "pools.default.jobs={retail}")
         before = self.await_pods(7)  # a NATS server, an initiator and a controller, too
         deployment = f"/apis/apps/v1/namespaces/{self.space}/deployments/muster-processor-default"
 
@@ -200,23 +243,79 @@ class ClusterTest(ChartTest):
                 "subresource": subresource, "name": name}}})
         return review["status"]["allowed"]
 
-    def test_the_agent_may_do_what_it_needs_and_nothing_else(self):
+    def answer_of(self, cluster, method, path, body=None):
+        """The status of a call, and 200 for all that went well."""
+        try:
+            cluster.call(path, method, body)
+            return 200
+        except urllib.error.HTTPError as refused:
+            refused.close()
+            return refused.code
+
+    def install_scaled(self):
+        """Installs a pool that the agent scales. Returns the cluster as the agent's token sees it."""
         self.run_helm("install", files=[PRODUCTION])
-        agent, pool = "muster-scaling-agent", "muster-processor-default"
-        needed = [("get", "deployments/scale", pool, "apps"), ("update", "deployments/scale", pool, "apps"),
-                  ("list", "pods"), ("watch", "pods"), ("patch", "pods", "some-pod")]
+        self.await_pods(9)
+        agent = self.cluster.as_account(self.space, "muster-scaling-agent")
+        pods = f"/api/v1/namespaces/{self.space}/pods"
         end = time.monotonic() + PATIENCE_SECONDS  # a role takes effect a moment after its binding
-        while not all(self.may(agent, *each) for each in needed) and time.monotonic() < end:
+        while self.answer_of(agent, "GET", pods) == 403 and time.monotonic() < end:
             time.sleep(0.2)
-        for each in needed:
-            self.assertTrue(self.may(agent, *each), each)
-        for each in (("update", "deployments/scale", "another", "apps"), ("patch", "deployments", pool, "apps"),
-                     ("update", "deployments", pool, "apps"), ("delete", "pods", "some-pod"),
-                     ("create", "pods"), ("create", "pods/exec", "some-pod"), ("get", "secrets", "muster-nats"),
-                     ("list", "secrets"), ("get", "leases", "any", "coordination.k8s.io")):
-            self.assertFalse(self.may(agent, *each), each)
+        return agent
+
+    def test_the_agents_token_does_what_the_agent_needs(self):
+        agent = self.install_scaled()
+        core, apps = f"/api/v1/namespaces/{self.space}", f"/apis/apps/v1/namespaces/{self.space}"
+        listed = agent.call(f"{core}/pods")
+        pod = listed["items"][0]["metadata"]["name"]
+        cost = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1"}}}
+        self.assertEqual(agent.call(f"{core}/pods/{pod}", "PATCH", cost)["metadata"]["name"], pod)
+        version = listed["metadata"]["resourceVersion"]
+        watched = agent.call(f"{core}/pods?watch=true&timeoutSeconds=10&resourceVersion={version}")
+        self.assertEqual(watched["type"], "MODIFIED")
+        scale = agent.call(f"{apps}/deployments/muster-processor-default/scale")
+        scale["spec"]["replicas"] = 2
+        self.assertEqual(agent.call(f"{apps}/deployments/muster-processor-default/scale", "PUT", scale)["spec"]["replicas"], 2)
+
+    def test_the_agents_token_is_refused_everything_else(self):
+        agent = self.install_scaled()
+        core, apps = f"/api/v1/namespaces/{self.space}", f"/apis/apps/v1/namespaces/{self.space}"
+        pool, pod = f"{apps}/deployments/muster-processor-default", f"{core}/pods/muster-controller-0"
+        forbidden = [
+            # what it may, of other workloads and in other ways
+            ("GET", f"{apps}/statefulsets/muster-nats/scale"), ("PUT", f"{apps}/statefulsets/muster-nats/scale"),
+            ("GET", f"{apps}/deployments/another/scale"), ("PUT", f"{apps}/deployments/another/scale"),
+            ("PATCH", f"{pool}/scale"), ("GET", "/api/v1/pods"), ("GET", "/api/v1/namespaces/default/pods"),
+            # the workloads themselves, which would run anything
+            ("GET", pool), ("PUT", pool), ("PATCH", pool), ("DELETE", pool), ("GET", f"{apps}/deployments"),
+            ("POST", f"{apps}/deployments"), ("DELETE", f"{apps}/deployments"), ("POST", f"/apis/batch/v1/namespaces/{self.space}/jobs"),
+            # pods
+            ("POST", f"{core}/pods"), ("PUT", pod), ("DELETE", pod), ("DELETE", f"{core}/pods"),
+            ("POST", f"{pod}/exec?command=sh"), ("POST", f"{pod}/attach"), ("POST", f"{pod}/portforward"), ("GET", f"{pod}/log"),
+            ("POST", f"{pod}/eviction"), ("PATCH", f"{pod}/ephemeralcontainers"), ("PATCH", f"{pod}/resize"),
+            ("PATCH", f"{pod}/status"), ("POST", f"{core}/bindings"),
+            # secrets, and all by which it could get more rights
+            ("GET", f"{core}/secrets"), ("GET", f"{core}/secrets/muster-nats"), ("GET", f"{core}/configmaps/muster-scaling-agent"),
+            ("PATCH", f"{core}/configmaps/muster-scaling-agent"),
+            ("POST", f"{core}/serviceaccounts/muster-initiator/token"), ("POST", f"{core}/serviceaccounts"),
+            *((verb, f"/apis/rbac.authorization.k8s.io/v1/namespaces/{self.space}/{kind}{name}")
+              for kind in ("roles", "rolebindings")
+              for verb, name in (("GET", ""), ("POST", ""), ("PATCH", "/muster-scaling-agent"))),
+            ("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"),
+            # the cluster
+            ("GET", "/api/v1/nodes"), ("GET", "/api/v1/namespaces"), ("POST", "/api/v1/namespaces"), ("DELETE", core),
+            ("POST", f"/apis/coordination.k8s.io/v1/namespaces/{self.space}/leases"), ("GET", f"{core}/events"),
+        ]
+        for method, path in forbidden:
+            with self.subTest(f"{method} {path}"):
+                self.assertEqual(self.answer_of(agent, method, path, {} if method != "GET" else None), 403)
+
+    def test_the_other_accounts_may_nothing_of_the_agents(self):
+        self.install_scaled()
+        pool = "muster-processor-default"
         for account in ("muster-initiator", "muster-controller", "muster-processor", "muster-nats"):
-            for each in needed:
+            for each in (("get", "deployments/scale", pool, "apps"), ("update", "deployments/scale", pool, "apps"),
+                         ("list", "pods"), ("watch", "pods"), ("patch", "pods", "some-pod")):
                 self.assertFalse(self.may(account, *each), (account, each))
 
 
