@@ -25,7 +25,7 @@ from nats_secrets import Authority  # noqa: E402
 MESH = None
 # Half a second each with one thread in each of 8 processors: long enough to break something meanwhile.
 ITEMS, ITEM_SECONDS = 160, 0.5
-OUTAGE_SECONDS = 40
+OUTAGE_SECONDS = 60
 
 
 def setUpModule():
@@ -49,13 +49,29 @@ class InstalledTest(NodeTest):
     def setUp(self):
         self.mesh = MESH
 
-    def test_the_charts_own_test_passes_from_zero(self):
+    def test_the_charts_own_test_passes_from_zero_and_leaves_nothing(self):
         self.await_nobody()
         begun = time.monotonic()
         done = self.mesh.helm("test", "--logs")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr + self.mesh.diagnosis())
         self.assertIn("20000 transactions, exact, within 120 s", done.stdout)
+        for row in ("processors before", "transactions", "receipt", "complete", "p95 of item latency", "back to zero"):
+            self.assertRegex(done.stdout, f"{row} .* kept")
         tell(f"helm test took {time.monotonic() - begun:.1f} s")
+        for line in dict.fromkeys(line for line in done.stdout.splitlines() if line.endswith(" kept")):
+            tell(line)
+        self.assertEqual(self.mesh.pods(), {})
+        for words in (("batch", "list"), ("job", "list")):
+            self.assertNotIn("helm-test", [each["job"] for each in self.mesh.answer(*words)])
+
+    def test_the_charts_own_test_fails_with_the_promise_that_was_not_kept(self):
+        self.addCleanup(self.mesh.apply_chart, "upgrade")
+        self.mesh.apply_chart("upgrade", "--set", "tests.slaSeconds=1")
+        self.await_nobody()
+        done = self.mesh.helm("test", "--logs")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"FAILED: complete: \S+ s, and 1 s are promised")
+        self.assertNotIn("helm-test", [each["job"] for each in self.mesh.answer("job", "list")])
 
     def test_a_burst_from_zero_gets_real_pods_and_they_go_again(self):
         self.await_nobody()
@@ -130,6 +146,71 @@ class DisturbedTest(NodeTest):
         self.assert_exact(self.batch, ITEMS)
         for pod, life in zip(both, before):
             self.assertNotEqual(self.mesh.lives(pod), life)
+
+
+class ReleaseTest(NodeTest):
+    """The whole mesh is replaced while a batch is in progress: each of its own services starts anew."""
+
+    SERVICES = ("initiator", "controller", "processor", "scaler.agent")
+
+    def setUp(self):
+        self.mesh = MESH
+
+    def own_pods(self):
+        """Those of muster itself, without NATS."""
+        found = self.mesh.pods("app.kubernetes.io/instance=muster,app.kubernetes.io/component in "
+                               "(initiator,controller,processor,scaling-agent)")
+        return {name: pod for name, pod in found.items() if "deletionTimestamp" not in pod["metadata"]}
+
+    def assert_replaced(self, before):
+        after = self.own_pods()
+        for name in set(before) & set(after):
+            self.assertNotEqual(after[name]["metadata"]["uid"], before[name]["metadata"]["uid"], name)
+        self.assertIn("muster-initiator-0", after)
+        return after
+
+    def test_a_rollback_in_mid_batch_loses_nothing(self):
+        changed = [word for service in self.SERVICES for word in ("--set", f"{service}.podAnnotations.release=next")]
+        self.mesh.apply_chart("upgrade", *changed)
+        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "rollback")
+        self.assertLess(self.await_counted(batch, 5)["items_counted"], ITEMS)
+        before, begun = self.own_pods(), time.monotonic()
+        done = self.mesh.helm("rollback", "--wait")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + self.mesh.diagnosis())
+        tell(f"helm rollback --wait took {time.monotonic() - begun:.1f} s")
+        self.assert_exact(batch, ITEMS)
+        for name, pod in self.assert_replaced(before).items():
+            self.assertNotIn("release", pod["metadata"].get("annotations", {}), name)
+
+    @unittest.skipUnless("MUSTER_TEST_NEXT_TAG" in os.environ, "MUSTER_TEST_NEXT_TAG names no second image")
+    def test_an_upgrade_to_a_new_image_in_mid_batch_loses_nothing(self):
+        image = f"image.tag={os.environ['MUSTER_TEST_NEXT_TAG']}"
+        self.addCleanup(self.mesh.apply_chart, "upgrade")
+        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "image")
+        self.assertLess(self.await_counted(batch, 5)["items_counted"], ITEMS)
+        before = self.own_pods()
+        tell(f"helm upgrade --wait took {self.mesh.apply_chart('upgrade', '--set', image):.1f} s")
+        self.assert_exact(batch, ITEMS)
+        for name, pod in self.assert_replaced(before).items():
+            self.assertEqual(pod["spec"]["containers"][0]["image"].rpartition(":")[2], os.environ["MUSTER_TEST_NEXT_TAG"],
+                             name)
+
+
+class MemoryTest(NodeTest):
+    def setUp(self):
+        self.mesh = MESH
+
+    def killed_for_memory(self):
+        states = [state for pod in self.mesh.pods().values() for status in pod["status"].get("containerStatuses", [])
+                  for state in (status["state"], status["lastState"])]
+        return [state for state in states if state.get("terminated", {}).get("reason") == "OOMKilled"]
+
+    def test_a_processor_that_the_kernel_kills_for_its_memory_loses_nothing(self):
+        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "memory", greedy=ITEMS // 4)
+        self.await_that("a processor was killed for its memory", self.killed_for_memory)
+        done = self.assert_exact(batch, ITEMS)
+        self.assertGreater(done["attempts"], ITEMS)
+
 
 class AgentTest(NodeTest):
     def setUp(self):
@@ -215,10 +296,79 @@ class DrainedTest(NodeTest):
         self.assert_exact(batch, ITEMS)
 
 
+def make_certificates(mesh, authority, expires=None, verb="create"):
+    """The three secrets with certificates of a mesh; those of the services and of the client expire then."""
+    domain = f"{mesh.space}.svc.cluster.local"
+    services = ["localhost", f"muster.{domain}", f"*.{mesh.space}.pod.cluster.local",
+                *(f"*.muster-{service}.{domain}" for service in ("initiator", "controller", "scaling-agent"))]
+    for secret, called, names in (("services", "muster-services", services),
+                                  ("nats", "muster-nats", [f"*.muster-nats.{domain}"]),
+                                  ("client", "muster-client", ["client"])):
+        certificate, key = authority.sign(secret, ",".join(f"DNS:{name}" for name in names), called=called,
+                                          expires=None if secret == "nats" else expires)
+        made = mesh.must("create", "secret", "generic", secret, f"--from-file=tls.crt={certificate}",
+                         f"--from-file=tls.key={key}", f"--from-file=ca.crt={authority.certificate}", "--dry-run=client",
+                         "--output=yaml")
+        mesh.must(verb, "--filename=-", stdin=made)
+
+
+class CertificateTest(NodeTest):
+    VALUES = {**node.VALUES, "tls": {"enabled": True, "existingSecret": "services", "existingNatsSecret": "nats",
+                                     "existingClientSecret": "client"}}
+    # Installed and submitted by then, and with work for longer than it takes until renewed ones are read.
+    LIFE_SECONDS, ITEMS, ITEM_SECONDS = 75, 500, 2
+
+    def test_certificates_that_expire_in_mid_batch_and_are_renewed_lose_nothing(self):
+        self.mesh = NodeMesh(self.VALUES)
+        self.addCleanup(self.mesh.remove)
+        self.mesh.make_namespace()
+        folder = tempfile.TemporaryDirectory(prefix="muster-certificates-")
+        self.addCleanup(folder.cleanup)
+        authority = Authority(pathlib.Path(folder.name), "mesh")
+        expires = time.time() + self.LIFE_SECONDS
+        make_certificates(self.mesh, authority, expires)
+        self.mesh.apply_chart("install")
+        batch = self.mesh.submit(self.ITEMS, self.ITEM_SECONDS, "expiry")
+        self.assertLess(self.await_counted(batch, 5)["items_counted"], self.ITEMS)
+        self.assertLess(time.time(), expires, "the certificates had expired before the batch began")
+        time.sleep(max(0, expires + 1 - time.time()))  # they expire by the clock
+        refused = self.mesh.muster("batch", "get", batch)
+        self.assertNotEqual(refused.returncode, 0, refused.stdout)
+        make_certificates(self.mesh, authority, verb="replace")
+        renewed = time.monotonic()
+        found = self.await_that("a call is answered", lambda: self.mesh.answer("batch", "get", batch))
+        tell(f"calls were answered {time.monotonic() - renewed:.1f} s after certificates were renewed, which had expired")
+        self.assertLess(found["items_counted"] or 0, self.ITEMS, "the batch was over before the certificates were renewed")
+        self.assert_exact(batch, self.ITEMS)
+
+
+class FullVolumeTest(NodeTest):
+    VALUES = {**node.VALUES, "initiator": {**node.VALUES["initiator"],
+                                           "persistence": {"size": "64Mi", "storageClass": "small"}}}
+
+    @unittest.skipUnless("MUSTER_TEST_CLUSTER" in os.environ, "this cluster may have no volume of 64 MiB that gets full")
+    def test_a_volume_of_the_initiator_that_is_full_in_mid_batch_loses_nothing(self):
+        self.mesh = NodeMesh(self.VALUES)
+        self.addCleanup(self.mesh.remove)
+        self.mesh.make_namespace()
+        self.mesh.apply_chart("install")
+        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "full")
+        self.await_counted(batch, 5)
+        self.mesh.in_initiator("", "cat /dev/zero > /var/lib/muster/ballast 2> /dev/null || true")
+        # More than the ledger has set space aside for, and may hold itself.
+        self.mesh.in_initiator(node.csv_of(100_000), "cat > /tmp/much.csv")
+        refused = self.mesh.muster("batch", "submit", "slow", "--input", "/tmp/much.csv", "--new", "--quiet")
+        self.assertEqual(refused.returncode, 5, refused.stdout + refused.stderr)
+        self.assertIn("No space left on device", refused.stderr)
+        subprocess.run([os.environ["MUSTER_TEST_CLUSTER"], "grow", "128m"], check=True, timeout=60)
+        self.assert_exact(batch, ITEMS)
+        again = self.mesh.submit(ITEMS, ITEM_SECONDS, "room")
+        self.assert_exact(again, ITEMS)
+
+
 class ProductionTest(NodeTest):
     """values-production.yaml as it is, but with secrets instead of cert-manager, and smaller."""
 
-    SERVICES = ("initiator", "controller", "scaling-agent")
     SMALL = {"resources": node.SMALL, "persistence": {"size": "10Gi"}}
     VALUES = {
         "tls": {"certManager": {"enabled": False}, "existingSecret": "services", "existingNatsSecret": "nats",
@@ -236,18 +386,6 @@ class ProductionTest(NodeTest):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def make_secrets(self):
-        authority = Authority(self.folder, "mesh")
-        domain = f"{self.mesh.space}.svc.cluster.local"
-        names = ["localhost", f"muster.{domain}", f"*.{self.mesh.space}.pod.cluster.local",
-                 *(f"*.muster-{service}.{domain}" for service in self.SERVICES)]
-        for secret, called, names in (("services", "muster-services", names),
-                                      ("nats", "muster-nats", [f"*.muster-nats.{domain}"]),
-                                      ("client", "muster-client", ["client"])):
-            certificate, key = authority.sign(secret, ",".join(f"DNS:{name}" for name in names), called=called)
-            self.mesh.must("create", "secret", "generic", secret, f"--from-file=tls.crt={certificate}",
-                           f"--from-file=tls.key={key}", f"--from-file=ca.crt={authority.certificate}")
-
     def require_synced_writes(self):
         """nats.syncAlways is for NATS 2.10 and later; the server of the image is this machine's."""
         if "MUSTER_TEST_NATS_TAG" not in os.environ:
@@ -260,7 +398,7 @@ class ProductionTest(NodeTest):
 
     def test_the_charts_own_test_passes_with_tls_a_policy_and_three_nats_servers(self):
         self.require_synced_writes()
-        self.make_secrets()
+        make_certificates(self.mesh, Authority(self.folder, "mesh"))
         tell(f"helm install --wait took {self.mesh.apply_chart('install'):.1f} s")
         done = self.mesh.helm("test", "--logs")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr + self.mesh.diagnosis())
@@ -270,8 +408,8 @@ class ProductionTest(NodeTest):
 def load_tests(loader, _, __):
     """The plain cases first: what they need, the others need, too."""
     return unittest.TestSuite(loader.loadTestsFromTestCase(case)
-                              for case in (InstalledTest, DisturbedTest, AgentTest, OutageTest, DrainedTest,
-                               ProductionTest))
+                              for case in (InstalledTest, DisturbedTest, ReleaseTest, MemoryTest, AgentTest, OutageTest,
+                                           DrainedTest, FullVolumeTest, CertificateTest, ProductionTest))
 
 
 if __name__ == "__main__":

@@ -30,16 +30,29 @@ class Authority:
                 f"/CN={called or name}", "-out", out, "-keyout", key, *more)
         return out, key
 
-    def sign(self, name, alternative="IP:127.0.0.1", called=None):
+    def sign(self, name, alternative="IP:127.0.0.1", called=None, expires=None):
         """Returns (certificate, key) for a program at the address `alternative`; `called` is the
-        common name, where it matters."""
+        common name, where it matters. `expires` is a Unix time; without it, the certificate outlives every test."""
         asked, key = self.request(f"{self.name}-{name}", called=called)
         extensions = self.folder / f"{self.name}-{name}.ext"
         extensions.write_text(f"subjectAltName={alternative}\n")
         certificate = asked.with_suffix(".crt")
+        if expires is not None:
+            self.sign_until(expires, asked, extensions, certificate)
+            return certificate, key
         openssl("x509", "-req", "-in", asked, "-CA", self.certificate, "-CAkey", self.key,
                 "-CAcreateserial", "-extfile", extensions, "-out", certificate)
         return certificate, key
+
+    # `openssl x509` counts in days.
+    def sign_until(self, expires, asked, extensions, certificate):
+        settings, index = self.folder / f"{self.name}.cnf", self.folder / f"{self.name}.index"
+        index.write_text("")
+        settings.write_text(f"[ca]\ndefault_ca = all\n[all]\ndatabase = {index}\nnew_certs_dir = {self.folder}\n"
+                            "rand_serial = yes\ndefault_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n")
+        begins, ends = (time.strftime("%Y%m%d%H%M%SZ", time.gmtime(at)) for at in (time.time() - 60, expires))
+        openssl("ca", "-batch", "-notext", "-config", settings, "-cert", self.certificate, "-keyfile", self.key,
+                "-in", asked, "-extfile", extensions, "-startdate", begins, "-enddate", ends, "-out", certificate)
 
 
 class Nkey:

@@ -170,7 +170,7 @@ check_receipt() {
     grep -qxF "$line" "$folder/receipt" || { proven=MISSED && miss "the receipt of batch $batch lacks '$line':
 $(cat "$folder/receipt")"; }
   done
-  row receipt "$(echo "$checksum" | cut -c 1-12)…" "its sums and checksum" "$proven"
+  row receipt "$(echo "$checksum" | cut -c 1-12)" "its sums and checksum" "$proven"
 }
 
 make_input
