@@ -11,7 +11,8 @@ from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metric
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-Span = collections.namedtuple("Span", "name kind id parent trace links attributes error start end service")
+from traced_case import Span
+
 Record = collections.namedtuple("Record", "body severity attributes trace service")
 
 
