@@ -40,6 +40,7 @@ PROMISE = "{max: 8s}"
 # Metrics and panels that have gaps without work, and why they are meant.
 GAPS = {
     "muster_item_latency_seconds_bucket": "nothing was counted, so nothing took any time",
+    "muster_handler_call_duration_seconds_bucket": "no handler was called",
     "muster_batch_progress": "no batch is open",
     "muster_batch_eta_seconds": "no batch is open",
     "muster_batch_deadline_remaining_seconds": "no batch is open",
