@@ -197,6 +197,22 @@ TEST_F(ControllerTest, GoesOnWithoutAReceiptWhenTheBatchIsCancelledJustBeforeIt)
   EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kSealed);
 }
 
+// The batch was deleted on request, and the counting of its job ended: the others waited for ever.
+TEST_F(ControllerTest, GoesOnWhenTheBatchIsDeletedJustBeforeItsReceipt) {
+  OpenBatch(1);
+  report_->BeforeNextReceipt([this] {
+    EXPECT_TRUE(*sqlite_->ForgetBatch(kBatch, 1000));
+    return absl::OkStatus();
+  });
+  Start();
+  Put({Result(0)});
+  host_->AwaitItems(1);
+  PassUntil(absl::InfiniteDuration());
+  Stop();
+  EXPECT_EQ(Stats().stored(), 0) << "the controller goes on";
+  EXPECT_TRUE(absl::IsNotFound((*sqlite_->Read())->GetProgress(kBatch).status()));
+}
+
 // Two initiators have drawn one number, and the one whose batch it is not answers.
 TEST_F(ControllerTest, CountsNothingByALedgerThatIsNotTheOwners) {
   ledger::Batch batch;

@@ -408,16 +408,21 @@ absl::Status ResultCounter::Finish(const report::Progress& progress,
     return absl::OkStatus();
   }
   if (!view.wants_outcome) {  // else LedgerCache has checked its owner
-    MUSTER_ASSIGN_OR_RETURN(const report::Progress standing, GetProgress(progress.batch));
-    MUSTER_RETURN_IF_ERROR(CheckOwner(batch, standing));
+    const absl::StatusOr<report::Progress> standing = GetProgress(progress.batch);
+    if (absl::IsNotFound(standing.status())) return absl::OkStatus();  // deleted meanwhile
+    MUSTER_RETURN_IF_ERROR(standing.status());
+    MUSTER_RETURN_IF_ERROR(CheckOwner(batch, *standing));
   }
   const report::BatchFacts facts = FactsOf(batch, deps_.queues->traits());
   const absl::Status issued = Retrying([&] { return deps_.report->Complete(facts); }).status();
+  if (absl::IsNotFound(issued)) return absl::OkStatus();  // deleted meanwhile
   if (absl::IsFailedPrecondition(issued)) {
     // A redrive may have reopened items since `progress` was read: they will be counted again
     // later. Or the batch was cancelled, which its ledger will know soon.
-    MUSTER_ASSIGN_OR_RETURN(const report::Progress now, GetProgress(progress.batch));
-    const bool is_at_fault = HasAll(now, batch) && !now.cancelled.has_value();
+    const absl::StatusOr<report::Progress> now = GetProgress(progress.batch);
+    if (absl::IsNotFound(now.status())) return absl::OkStatus();
+    MUSTER_RETURN_IF_ERROR(now.status());
+    const bool is_at_fault = HasAll(*now, batch) && !now->cancelled.has_value();
     return is_at_fault ? SetApart(progress.batch, issued) : absl::OkStatus();
   }
   MUSTER_RETURN_IF_ERROR(issued);
