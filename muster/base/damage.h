@@ -1,5 +1,5 @@
-// Counts where this process has met damaged bytes in what is stored. The counters are the process's
-// own, like its log: damage is met far below whoever has a registry of metrics.
+// Counts where this process has met damaged bytes in what is stored. Each process has one set of
+// counters, as it has one log: the code that meets damage has no registry of metrics at hand.
 #pragma once
 
 #include <cstdint>
