@@ -146,19 +146,21 @@ TEST_F(ConnectionAcceptorTest, GoesOnAfterTheProcessHadNoDescriptorLeft) {
   {
     const DescriptorLimitTo low(clients.back().get() + 3);
     std::vector<std::vector<os::FileDescriptor>> all;
+    all.push_back(AllDescriptors());
     for (int refused = 0; refused < 3;) {
       ASSERT_LT(next, clients.size() - 1);
-      // A thread that gRPC has left from an earlier test may close one of its own at any time: then
-      // the client is taken, and there is none left for the next one.
-      all.push_back(AllDescriptors());
       const os::FileDescriptor& client = clients[next++];
       Connect(client, port_);
       if (AwaitRefused(refused + 1)) {
         ++refused;
         AwaitClosed(client);
-      } else {
-        CloseTaken();
+        continue;
       }
+      // A thread that gRPC has left from an earlier test may close one of its own at any time: then
+      // the client is taken, and there is none left for the next one. Not after a refusal: the
+      // acceptor may be about to take its reserve back.
+      CloseTaken();
+      all.push_back(AllDescriptors());
     }
     EXPECT_EQ(acceptor_->refused(), 3);
   }
