@@ -297,7 +297,8 @@ absl::StatusOr<RunSummary> LocalRun::Run(const std::stop_token& stop) {
   if (!ended.ok() && !absl::IsCancelled(ended.status())) return ended.status();
   MUSTER_RETURN_IF_ERROR(engine_->refusal());
   if (!stopped.ok()) {
-    base::Log(base::kWarning, "workers did not stop in time", {{"why", stopped.ToString()}});
+    base::Log(base::kWarning, "some work was cut off when its workers stopped",
+              {{"why", stopped.ToString()}});
   }
   const absl::Duration lapse = clock_->Monotonic() - start;
   RecordUsage(lapse);

@@ -1,4 +1,5 @@
 // Stopping and pausing: senders before receivers, no message lost, no thread left behind.
+#include <atomic>
 #include <thread>
 
 #include "tests/fakes/base/let_others_run.h"
@@ -169,6 +170,48 @@ TEST_F(ListenerStopTest, GivesUpRetryingWhenTheGraceIsOver) {
   store_.AwaitCalls(Verb::kDelete, 1);
   EXPECT_TRUE(absl::IsDeadlineExceeded(listener_->Stop(absl::ZeroDuration())));
   EXPECT_EQ(listener_->counters().abandoned, 1);
+}
+
+// While a NATS server was away, a processor that was told to stop took 35 seconds, longer than its
+// grace, and was ended with the word that a handler did not stop.
+TEST_F(ListenerStopTest, EndsWithinTheGraceThoughTheStoreDoesNotAnswer) {
+  store_.SetLongestCall(absl::Seconds(5));
+  Put("a");
+  store_.SetHook([&](Verb verb, const queue::QueueId&) {
+    return verb == Verb::kPut || verb == Verb::kUpdate ? absl::UnavailableError("no server")
+                                                       : absl::OkStatus();
+  });
+  handler_ = [&](Delivery&, DeliveryContext&) { return Ok({"done"}); };
+  Start();
+  store_.AwaitCalls(Verb::kPut, 2);  // the first one was the test's
+  absl::Status stopped;
+  std::thread stopper([&] { stopped = listener_->Stop(absl::Seconds(30)); });
+  while (listener_->phase() != ListenerPhase::kDraining) base::LetOthersRun();
+  clock_.AwaitSleepers(3);  // Stop, the LeaseRenewer and the Settler
+  clock_.Advance(absl::Seconds(25));
+  stopper.join();
+  EXPECT_TRUE(absl::IsUnavailable(stopped)) << stopped;
+  EXPECT_EQ(store_.calls(Verb::kUpdate), 0) << "it would take as long as the put";
+  EXPECT_EQ(listener_->counters().abandoned, 1);
+}
+
+TEST_F(ListenerStopTest, SettlesWithinTheGraceWhenTheStoreIsBack) {
+  store_.SetLongestCall(absl::Seconds(5));
+  Put("a");
+  std::atomic<bool> away = true;
+  store_.SetHook([&](Verb verb, const queue::QueueId&) {
+    return away && verb == Verb::kPut ? absl::UnavailableError("no server") : absl::OkStatus();
+  });
+  handler_ = [&](Delivery&, DeliveryContext&) { return Ok({"done"}); };
+  Start();
+  store_.AwaitCalls(Verb::kPut, 2);  // the first one was the test's
+  std::thread stopper([&] { EXPECT_TRUE(listener_->Stop(absl::Seconds(30)).ok()); });
+  while (listener_->phase() != ListenerPhase::kDraining) base::LetOthersRun();
+  clock_.AwaitSleepers(3);  // Stop, the LeaseRenewer and the Settler
+  away = false;
+  clock_.Advance(absl::Seconds(20));
+  stopper.join();
+  EXPECT_THAT(store_.put(output_), ElementsAre("done"));
 }
 
 TEST_F(ListenerStopTest, SaysInWhichPhaseItIs) {

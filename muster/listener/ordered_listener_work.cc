@@ -299,13 +299,23 @@ absl::Status OrderedListener::StopOnce(absl::Duration grace) {
   const absl::Duration deadline = clock_->Monotonic() + grace;
   StopReading();
   if (!options_.stops_patiently) leases_.StopAll();
-  if (!AwaitWorkers(deadline) || !settler_.Drain(deadline)) {
+  // So that also a store that is away lets the listener end within the grace.
+  const absl::Duration last_retry = deadline - std::min(grace / 2, store_->traits().longest_call);
+  bool is_settled = AwaitWorkers(last_retry) && settler_.Drain(last_retry);
+  if (!is_settled) {
+    settler_.StopRetrying();
+    is_settled = AwaitWorkers(deadline) && settler_.Drain(deadline);
+  }
+  if (!is_settled) {
     status = absl::DeadlineExceededError(
         absl::StrCat("stopping took longer than ", absl::FormatDuration(grace), "; ",
                      leases_.unsettled(), " messages are left to their leases"));
     settler_.Cancel();
     renewer_.Stop();
     leases_.StopAll();
+  } else if (settler_.left_some()) {
+    status = absl::UnavailableError(
+        "the store did not answer; what was worked on is left to the ends of its leases");
   }
   AwaitWorkers(absl::InfiniteDuration());
   threads_.Join();

@@ -78,6 +78,7 @@ bool Settler::Drain(absl::Duration deadline) {
 
 void Settler::Cancel() {
   cancelled_.request_stop();
+  StopRetrying();
   Drain(absl::InfiniteDuration());
   base::MutexLock lock(&join_mu_);
   if (thread_.joinable()) thread_.join();
@@ -155,6 +156,11 @@ void Settler::DropLost(Items& batch) {
   batch.erase(kept, batch.end());
 }
 
+void Settler::NoteAnswer(const absl::Status& status) {
+  const bool unanswered = base::IsTransient(status) || absl::IsCancelled(status);
+  if (unanswered && no_retries_.stop_requested()) store_is_away_ = true;
+}
+
 void Settler::PutOutputs(Items& batch) {
   std::vector<queue::NewMessage> chunk;
   size_t chunk_bytes = 0;
@@ -185,10 +191,15 @@ void Settler::PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of)
   MUSTER_CHECK(announcer_.has_value(), outputs.size(), " outputs of ", of.size(),
                " messages, and no output queue");
   if (options_.pack_outputs) outputs = options_.pack_outputs(std::move(outputs));
-  const auto results = retry_.Run(cancelled_.get_token(), [&](const base::RetryAttempt&) {
-    counters_->Add(&ListenerCounters::output_puts);
-    return store_->Put(*options_.output_queue, outputs);
-  });
+  absl::StatusOr<std::vector<queue::PutResult>> results =
+      absl::UnavailableError("the store does not answer");
+  if (!store_is_away_) {
+    results = retry_.Run(no_retries_.get_token(), [&](const base::RetryAttempt&) {
+      counters_->Add(&ListenerCounters::output_puts);
+      return store_->Put(*options_.output_queue, outputs);
+    });
+    NoteAnswer(results.status());
+  }
   if (results.ok()) {
     MUSTER_FAILPOINT("listener.after_result_put");
     announcer_->OnPut(static_cast<int64_t>(outputs.size()));
@@ -226,6 +237,10 @@ void Settler::SettlePartition(int partition, const Chosen& items) {
 }
 
 void Settler::SettleBy(const Chosen& items, int64_t ListenerCounters::*transaction, Call call) {
+  if (store_is_away_) {  // a lease cannot even be pinned before its renewal has ended
+    for (Item* item : items) Abandon(*item);
+    return;
+  }
   Chosen ours;
   std::vector<queue::Receipt> receipts;
   for (Item* item : items) {
@@ -238,12 +253,13 @@ void Settler::SettleBy(const Chosen& items, int64_t ListenerCounters::*transacti
     receipts.push_back(*std::move(receipt));
   }
   if (ours.empty()) return;
-  const auto statuses = CheckSize(retry_.Run(cancelled_.get_token(),
+  const auto statuses = CheckSize(retry_.Run(no_retries_.get_token(),
                                              [&](const base::RetryAttempt&) {
                                                counters_->Add(transaction);
                                                return call(ours, receipts);
                                              }),
                                   ours.size());
+  NoteAnswer(statuses.status());
   if (const absl::Status error = FirstError(statuses); !error.ok()) {
     options_.on_error(base::Annotate(error, "settling"));
   }

@@ -73,6 +73,13 @@ class Settler {
   // (Clock::Monotonic) came first; the settler then works on until Cancel.
   bool Drain(absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // From now on a call that fails is not repeated, and after the first one that the store does not
+  // answer the rest is left to the ends of its leases: the settler ends within the time of one
+  // call.
+  void StopRetrying() { no_retries_.request_stop(); }
+  // Whether that is how it ended. Call it once Drain has returned true.
+  bool left_some() const { return store_is_away_; }
+
   // Stops retrying, leaves unsettled leases to expire, and waits for the thread to end.
   void Cancel() ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
@@ -90,6 +97,9 @@ class Settler {
   bool MoreWaits() const ABSL_LOCKS_EXCLUDED(mu_);
   void Work(Items& batch) ABSL_LOCKS_EXCLUDED(mu_);
   void DropLost(Items& batch) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Whether a call that ended so tells that no further one is worth its time.
+  void NoteAnswer(const absl::Status& status);
 
   void PutOutputs(Items& batch) ABSL_LOCKS_EXCLUDED(mu_);
   void PutChunk(std::vector<queue::NewMessage> outputs, const Chosen& of);
@@ -116,7 +126,9 @@ class Settler {
   base::Clock* const clock_;                 // not owned
   std::optional<BurstAnnouncer> announcer_;  // used only by the thread
   base::RetryPolicy retry_;
+  std::stop_source no_retries_;
   std::stop_source cancelled_;
+  bool store_is_away_ = false;  // and nothing is repeated; used only by the thread while it runs
 
   mutable base::Mutex mu_;
   base::CondVar work_;

@@ -262,6 +262,8 @@ struct Traits {
   bool moves = false;
   // Others can give back at once what a dead holder held (ReleaseHeldBy).
   bool releases_holders = false;
+  // A call that the engine does not answer ends after this time; zero: every call is answered.
+  absl::Duration longest_call = absl::ZeroDuration();
   int max_receive = 32;
   size_t max_body_bytes = size_t{1} << 20;  // of a message
 };

@@ -325,7 +325,8 @@ namespace {
 os::StopOptions OnStop(const std::string& name, const HostOptions& options) {
   return {.grace = options.drain_grace + kExitSlack,
           .exit_code = kHurried,
-          .when_late = absl::StrCat(name, ": a handler does not stop; leaving it behind"),
+          .when_late =
+              absl::StrCat(name, ": it has not ended within its grace; others continue its work"),
           .when_hurried = absl::StrCat(name, ": stopped at once; others continue its work"),
           .on_user_signal = [level = options.log_level] { SwitchLogLevel(level); }};
 }

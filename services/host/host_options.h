@@ -27,8 +27,8 @@ namespace muster::host {
 inline constexpr absl::Duration kMaxOpenWait = absl::Seconds(10);
 
 // From the end of the grace to the forced end of the process: the time in which the cut-off work
-// must stop.
-inline constexpr absl::Duration kExitSlack = absl::Seconds(5);
+// must stop. A last call to a NATS server that does not answer takes 5 seconds.
+inline constexpr absl::Duration kExitSlack = absl::Seconds(8);
 
 inline constexpr absl::Duration kMaxDrainGrace = absl::Hours(24);
 inline constexpr absl::Duration kMinLease = absl::Seconds(1);

@@ -24,7 +24,7 @@ namespace {
 constexpr absl::Duration kMinPatience = absl::Milliseconds(100);
 
 void WarnIfCutOff(const absl::Status& stopped) {
-  base::LogUnlessOk(base::kWarning, "workers did not stop in time", stopped);
+  base::LogUnlessOk(base::kWarning, "some work was cut off when its workers stopped", stopped);
 }
 
 // The status for people, without the payloads for programs.

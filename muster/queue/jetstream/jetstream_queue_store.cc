@@ -42,6 +42,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
     traits_.begins_together = true;
     traits_.long_poll = true;
     traits_.releases_holders = held_log_.is_on();
+    traits_.longest_call = options.timeout;
     traits_.max_body_bytes = static_cast<size_t>(
         std::min<int64_t>(queue::kMaxBodyBytes, connection->max_payload() - kMaxEnvelopeBytes));
   }

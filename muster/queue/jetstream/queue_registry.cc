@@ -68,6 +68,8 @@ absl::StatusOr<std::shared_ptr<StreamQueue>> QueueRegistry::Find(const QueueId& 
 }
 
 bool QueueRegistry::IsGone(const QueueId& queue) {
+  // A server that is away would not answer this either, and double the time of each call.
+  if (!jetstream_->connection()->connected()) return false;
   const absl::StatusOr<bool> as_made = IsAsMade(queue);
   if (!absl::IsNotFound(as_made.status()) && as_made.value_or(true)) return false;
   Forget(queue);

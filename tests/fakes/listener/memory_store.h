@@ -44,6 +44,8 @@ class MemoryStore final : public queue::QueueStore {
   // Behaves like a remote engine: a message that was leased once counts as in flight, with or
   // without a holder. Call it before any other function.
   void BlurStats();
+  // Says that a call which is not answered takes so long. Call it before any other function.
+  void SetLongestCall(absl::Duration time) { traits_.longest_call = time; }
   // Behaves like a store with expensive calls.
   void BeginTogether();
   // Returns how often a verb was called, failures included.
