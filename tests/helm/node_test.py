@@ -180,7 +180,8 @@ class ReleaseTest(NodeTest):
         tell(f"helm rollback --wait took {time.monotonic() - begun:.1f} s")
         self.assert_exact(batch, ITEMS)
         for name, pod in self.assert_replaced(before).items():
-            self.assertNotIn("release", pod["metadata"].get("annotations", {}), name)
+            # It may have one of an earlier upgrade.
+            self.assertNotEqual(pod["metadata"].get("annotations", {}).get("release"), "next", name)
 
     @unittest.skipUnless("MUSTER_TEST_NEXT_TAG" in os.environ, "MUSTER_TEST_NEXT_TAG names no second image")
     def test_an_upgrade_to_a_new_image_in_mid_batch_loses_nothing(self):
@@ -206,6 +207,8 @@ class MemoryTest(NodeTest):
         return [state for state in states if state.get("terminated", {}).get("reason") == "OOMKilled"]
 
     def test_a_processor_that_the_kernel_kills_for_its_memory_loses_nothing(self):
+        # A processor that works goes on with the program that it has started, and its arguments, for a moment.
+        self.await_nobody()
         batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "memory", greedy=ITEMS // 4)
         self.await_that("a processor was killed for its memory", self.killed_for_memory)
         done = self.assert_exact(batch, ITEMS)
