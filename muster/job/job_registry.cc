@@ -101,6 +101,25 @@ absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view
 
 namespace {
 
+absl::StatusOr<std::vector<DeletedJob>> DecodeDeleted(absl::string_view data) {
+  MUSTER_ASSIGN_OR_RETURN(const auto proto, Parse<v1::DeletedJobs>(data, kDeletedKey));
+  std::vector<DeletedJob> jobs;
+  for (const v1::DeletedJob& job : proto.jobs()) {
+    jobs.push_back({job.name(), base::FromProto(job.deleted())});
+  }
+  return jobs;
+}
+
+std::string EncodeDeleted(const std::vector<DeletedJob>& jobs) {
+  v1::DeletedJobs proto;
+  for (const DeletedJob& job : jobs) {
+    v1::DeletedJob* const stored = proto.add_jobs();
+    stored->set_name(job.name);
+    *stored->mutable_deleted() = base::ToProto(job.deleted);
+  }
+  return proto.SerializeAsString();
+}
+
 // Where the job of that name is, or belongs.
 template <typename Records>
 auto Place(Records* jobs, absl::string_view name) {
@@ -328,12 +347,50 @@ absl::StatusOr<bool> JobRegistry::Restore(const JobEntry& entry) {
   return true;
 }
 
+// Notes the job first: a process that dies in between leaves a note of a job that is there, which
+// whoever looks after deleted jobs forgets.
 absl::Status JobRegistry::Delete(absl::string_view name) {
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, Has(name));
+  if (!is_there) return NoSuchJob(name);
+  MUSTER_RETURN_IF_ERROR(ChangeDeleted([&](std::vector<DeletedJob>* deleted) {
+    std::erase_if(*deleted, [&](const DeletedJob& job) { return job.name == name; });
+    if (deleted->size() >= kMaxDeleted) deleted->erase(deleted->begin());
+    deleted->push_back({std::string(name), clock_->Now()});
+    return true;
+  }));
   return ChangeDirectory([&](Jobs* jobs) -> absl::StatusOr<bool> {
     if (Find(jobs, name) == nullptr) return NoSuchJob(name);
     jobs->erase(Place(jobs, name));
     return true;
   });
+}
+
+absl::StatusOr<bool> JobRegistry::Has(absl::string_view name) {
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  return Find(&directory.first.jobs, name) != nullptr;
+}
+
+absl::StatusOr<std::vector<DeletedJob>> JobRegistry::Deleted() {
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(kDeletedKey));
+  return DecodeDeleted(data.data);
+}
+
+absl::Status JobRegistry::ForgetDeleted(const DeletedJob& job) {
+  return ChangeDeleted(
+      [&](std::vector<DeletedJob>* deleted) { return std::erase(*deleted, job) > 0; });
+}
+
+absl::Status JobRegistry::ChangeDeleted(absl::FunctionRef<bool(std::vector<DeletedJob>*)> change) {
+  for (int race = 0; race < kMaxRaces; ++race) {
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(kDeletedKey));
+    // One that cannot be read is written anew: it only helps to tidy up.
+    std::vector<DeletedJob> deleted = DecodeDeleted(data.data).value_or(std::vector<DeletedJob>());
+    if (!change(&deleted)) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const bool is_written,
+                            store_->TryWrite(kDeletedKey, EncodeDeleted(deleted), data.version));
+    if (is_written) return absl::OkStatus();
+  }
+  return OthersWereFirst(kDeletedKey);
 }
 
 absl::StatusOr<std::pair<JobDirectory, uint64_t>> JobRegistry::ReadDirectory() {

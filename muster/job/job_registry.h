@@ -39,6 +39,10 @@ static_assert(kMaxTotalBytes > kMaxJobFileBytes);
 // may be long.
 inline constexpr size_t kMaxRemembered = 32;
 
+// Deleted jobs of whose queues something may be left: with at most 144 bytes for each, they fit
+// into a record.
+inline constexpr size_t kMaxDeleted = 400;
+
 // Jobs change by hand or by a deployment: a caller that loses so many races in a row gets an error
 // instead of one more try.
 inline constexpr int kMaxRaces = 20;
@@ -46,15 +50,17 @@ inline constexpr int kMaxRaces = 20;
 // How the jobs of a mesh lie in a sync store.
 //
 //   jobs/directory                v1::JobDirectory   which jobs there are, and what defines each
+//   jobs/deleted                  v1::DeletedJobs    jobs of whose queues something may be left
 //   jobs/revisions/<revision>     v1::JobRecord      what defined this revision last
 //   jobs/texts/<sha-256>/<n>      the nth piece of a definition, from 0, kPieceBytes each
 //
-// A text never changes: its key is the hash of all of it. Nothing here is ever deleted, so texts
-// and revisions stay, and batches of replaced or deleted jobs find theirs. To change a form, add
-// proto fields; never reuse a number. An older muster that replaces a job keeps the fields that it
-// does not know: their meaning must not depend on the known ones.
+// A text never changes: its key is the hash of all of it. Texts and revisions are never deleted,
+// and batches of replaced or deleted jobs find theirs. To change a form, add proto fields; never
+// reuse a number. An older muster that replaces a job keeps the fields that it does not know: their
+// meaning must not depend on the known ones.
 
 inline constexpr absl::string_view kDirectoryKey = "jobs/directory";
+inline constexpr absl::string_view kDeletedKey = "jobs/deleted";
 
 // What a job, or a revision of one, is defined by.
 struct JobRecord {
@@ -103,6 +109,13 @@ struct JobSummary {
   std::string name;
   std::string revision;
   absl::Time updated;
+};
+
+struct DeletedJob {
+  std::string name;
+  absl::Time deleted;
+
+  friend bool operator==(const DeletedJob&, const DeletedJob&) = default;
 };
 
 // What became of an Apply.
@@ -169,6 +182,15 @@ class JobRegistry {
 
   // Deletes the job; its revisions can still be found. NotFound: no such job.
   absl::Status Delete(absl::string_view name);
+  // Whether there is a job of this name. Reads no definition.
+  absl::StatusOr<bool> Has(absl::string_view name);
+
+  // The jobs that were deleted and not forgotten, the earliest first; some may be there again. Of
+  // more than kMaxDeleted the earliest are forgotten.
+  absl::StatusOr<std::vector<DeletedJob>> Deleted();
+  // For who has removed all that the deleted job has left. Changes nothing if it was deleted once
+  // more since.
+  absl::Status ForgetDeleted(const DeletedJob& job);
 
  private:
   using Jobs = std::vector<JobRecord>;
@@ -178,6 +200,8 @@ class JobRegistry {
   // Applies `change` to the directory, again whenever another process was quicker. `change` returns
   // whether it changed anything.
   absl::Status ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(Jobs*)> change);
+  // The same of the deleted jobs.
+  absl::Status ChangeDeleted(absl::FunctionRef<bool(std::vector<DeletedJob>*)> change);
   absl::Status WriteDefinition(absl::string_view text, const JobRecord& record);
   absl::Status WriteText(absl::string_view text, absl::string_view hash);
   absl::Status WriteRevision(JobRecord record);

@@ -247,6 +247,44 @@ TEST_F(JobRegistryTest, SeesAtOnceThatAnotherProcessHasChangedAJob) {
   EXPECT_TRUE(absl::IsNotFound(reader.GetDefinition("a").status()));
 }
 
+TEST_F(JobRegistryTest, KnowsWhichJobsWereDeletedUntilTheyAreForgotten) {
+  const auto names = [this] {
+    std::vector<std::string> all;
+    const std::vector<DeletedJob> deleted = registry_.Deleted().value();
+    for (const DeletedJob& job : deleted) all.push_back(job.name);
+    return all;
+  };
+  EXPECT_TRUE(absl::IsNotFound(registry_.Delete("a")));
+  EXPECT_THAT(names(), ElementsAre());
+  for (const char* job : {"a", "b"}) {
+    Apply(JobText(job));
+    EXPECT_TRUE(registry_.Has(job).value());
+    ASSERT_TRUE(registry_.Delete(job).ok());
+    EXPECT_FALSE(registry_.Has(job).value());
+  }
+  EXPECT_THAT(names(), ElementsAre("a", "b"));
+  const DeletedJob first = registry_.Deleted()->front();
+  clock_.Advance(absl::Seconds(1));
+  Apply(JobText("a"));
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  ASSERT_TRUE(registry_.ForgetDeleted(first).ok());
+  EXPECT_THAT(names(), ElementsAre("b", "a")) << "it was deleted once more";
+  ASSERT_TRUE(registry_.ForgetDeleted(registry_.Deleted()->back()).ok());
+  EXPECT_THAT(names(), ElementsAre("b"));
+}
+
+TEST_F(JobRegistryTest, RemembersTheLastDeletedJobs) {
+  const std::string rest(kMaxNameBytes - 5, 'n');
+  for (size_t i = 0; i < kMaxDeleted + 2; ++i) {
+    const std::string name = absl::StrCat("n", 1000 + i, rest);
+    Apply(JobText(name));
+    ASSERT_TRUE(registry_.Delete(name).ok()) << i;
+  }
+  const std::vector<DeletedJob> deleted = registry_.Deleted().value();
+  EXPECT_EQ(deleted.size(), kMaxDeleted);
+  EXPECT_EQ(deleted.front().name, absl::StrCat("n1002", rest));
+}
+
 TEST_F(JobRegistryTest, RecallsAJobWithoutTheStoreAndSaysWhetherItStillHolds) {
   JobRegistry other(&store_, &clock_);
   EXPECT_EQ(other.Recall("a"), std::nullopt);
