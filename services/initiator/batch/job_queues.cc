@@ -2,6 +2,7 @@
 
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
+#include "muster/job/limits.h"
 
 namespace muster::initiator::batch {
 namespace {
@@ -61,6 +62,17 @@ absl::Status JobQueues::EnsureAnew(const job::JobDefinition& job) {
     }
   }
   return Ensure(job);
+}
+
+void JobQueues::Forget(const std::string& job) {
+  std::vector<queue::QueueId> queues =
+      item::InputQueues(account_, job, static_cast<int>(job::kMaxPartitions));
+  queues.push_back(item::OutputQueue(account_, job, 0));
+  base::MutexLock lock(&mu_);
+  for (const queue::QueueId& queue : queues) {
+    trusted_until_.erase(queue);
+    incarnations_.erase(queue);
+  }
 }
 
 absl::StatusOr<std::string> JobQueues::LateIncarnation(const queue::QueueId& queue) {

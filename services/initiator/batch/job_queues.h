@@ -39,6 +39,9 @@ class JobQueues {
   // the store reported a missing queue.
   absl::Status EnsureAnew(const job::JobDefinition& job) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Forgets what it knows of the job's queues, because they were removed.
+  void Forget(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);
+
   // The incarnation that the queue had within the last minute (QueueExtent).
   absl::StatusOr<std::string> LateIncarnation(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
 

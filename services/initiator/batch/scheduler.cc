@@ -65,6 +65,9 @@ BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions
       job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
       remover_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.content,
                 tools.stores.clock, tools.release_request, KeeperOf(tools), tools.settle_request}),
+      deleted_jobs_(
+          {tools.jobs, tools.stores.queues, tools.stores.ledger, &job_queues_, tools.stores.clock},
+          tools.options.account),
       blob_sweep_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.stores.clock,
                    tools.find_elsewhere}),
       blob_pass_at_(tools.stores.clock->Monotonic() + kFirstBlobPass),
@@ -253,6 +256,11 @@ void BatchScheduler::Run() {
 absl::Duration BatchScheduler::Sweep() {
   const absl::StatusOr<size_t> removed = remover_.RemoveDue(kSweptAtATime);
   base::LogUnlessOk(base::kWarning, "what batches have left stays for now", removed.status());
+  if (const absl::Duration now = tools_.stores.clock->Monotonic(); deleted_jobs_at_ <= now) {
+    deleted_jobs_at_ = now + kSweepInterval;
+    base::LogUnlessOk(base::kWarning, "what deleted jobs have left stays for now",
+                      deleted_jobs_.Sweep());
+  }
   const bool more_blobs = SweepBlobs();
   return more_blobs || (removed.ok() && *removed > 0) ? kSweepPause : kSweepInterval;
 }

@@ -24,6 +24,7 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
 #include "services/initiator/batch/blob_sweep.h"
+#include "services/initiator/batch/deleted_jobs.h"
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
 #include "services/initiator/batch/remover.h"
@@ -223,7 +224,9 @@ class BatchScheduler {
   const EngineDependencies tools_;
   JobQueues job_queues_;
   BatchRemover remover_;
-  // Both are of the one thread that sweeps.
+  // These are of the one thread that sweeps.
+  DeletedJobs deleted_jobs_;
+  absl::Duration deleted_jobs_at_ = absl::ZeroDuration();  // monotonic
   BlobSweep blob_sweep_;
   absl::Duration blob_pass_at_;  // monotonic
   CancelAcks cancel_acks_;
