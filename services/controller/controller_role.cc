@@ -7,6 +7,7 @@
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/job/job_registry.h"
 #include "muster/partition/member_metrics.h"
 #include "muster/partition/options.h"
 #include "muster/rpc/status.h"
@@ -157,17 +158,38 @@ std::shared_ptr<ControllerSupervisor> ControllerRole::MakeCounting(const host::S
                       bus->Publish({instance, bus::BatchCountedEvent{progress.batch}}),
                       {{"batch", progress.batch}});
   };
+  jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
   const CountMetrics before_the_first_job(stores.metrics);  // so that a scrape shows their types
   return std::make_shared<ControllerSupervisor>(
       host_.account, std::move(options), std::move(events),
       Dependencies{stores.queues, stores.bus, records_.get(), &report_, stores.blobs, clock_,
-                   stores.metrics, stores.spans});
+                   stores.metrics, stores.spans},
+      [this](const std::string& job) { return IsNeeded(job); });
+}
+
+// In doubt it is.
+bool ControllerRole::IsNeeded(const std::string& job) {
+  const absl::StatusOr<bool> defined = jobs_->Has(job);
+  if (!defined.ok() || *defined) return true;
+  const absl::StatusOr<bool> open = HasOpenBatch(job);
+  return !open.ok() || *open;
+}
+
+absl::StatusOr<bool> ControllerRole::HasOpenBatch(const std::string& job) {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, report_.Read());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> batches, reader->BatchesOf(job));
+  for (const uint64_t number : batches) {
+    MUSTER_ASSIGN_OR_RETURN(const report::Progress batch, reader->GetProgress(number));
+    if (!batch.is_complete() && !batch.cancelled.has_value()) return true;
+  }
+  return false;
 }
 
 absl::Status ControllerRole::BeginKnownJobs(ControllerSupervisor* counting) {
   MUSTER_ASSIGN_OR_RETURN(const auto reader, report_.Read());
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, reader->Jobs());
   for (const std::string& job : jobs) {
+    if (!IsNeeded(job)) continue;  // a batch that is registered begins it
     const absl::Status begun = counting->Begin(job);
     if (!base::MismatchOf(begun).has_value()) {
       MUSTER_RETURN_IF_ERROR(begun);

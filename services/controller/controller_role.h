@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/job/job_registry.h"
 #include "muster/ledger/remote/remote_batch_records.h"
 #include "muster/report/report_store.h"
 #include "services/controller/controller.h"
@@ -71,6 +72,9 @@ class ControllerRole final : public host::Role {
   void EndCounting() ABSL_LOCKS_EXCLUDED(mu_);
   // Begins to count for the jobs of the batches that are in the report already.
   absl::Status BeginKnownJobs(ControllerSupervisor* counting);
+  // Whether the job is there, or a batch of it waits for results.
+  bool IsNeeded(const std::string& job);
+  absl::StatusOr<bool> HasOpenBatch(const std::string& job);
   // Unavailable: this controller does not count now.
   absl::StatusOr<std::shared_ptr<ControllerSupervisor>> Counting() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -83,6 +87,7 @@ class ControllerRole final : public host::Role {
   std::unique_ptr<ReportOwnership> ownership_;  // null: this is the only controller
   std::unique_ptr<host::Membership> membership_;
   std::unique_ptr<ledger::remote::RemoteBatchRecords> records_;
+  std::unique_ptr<job::JobRegistry> jobs_;
   mutable base::Mutex mu_;
   // Shared with the calls that are under way.
   std::shared_ptr<ControllerSupervisor> counting_ ABSL_GUARDED_BY(mu_);

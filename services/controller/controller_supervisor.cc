@@ -20,27 +20,45 @@ constexpr absl::Duration kProven = absl::Minutes(1);
 }  // namespace
 
 ControllerSupervisor::ControllerSupervisor(std::string account, Options options, Events events,
-                                           Dependencies dependencies)
+                                           Dependencies dependencies, IsNeeded is_needed)
     : account_(std::move(account)),
       options_(std::move(options)),
       events_(std::move(events)),
       deps_(dependencies),
+      is_needed_(std::move(is_needed)),
       thread_([this] { Run(); }) {}
 
 ControllerSupervisor::~ControllerSupervisor() { Stop(); }
 
+// Starts the controller without the lock: it asks the queue store, which may be slow to answer for
+// one job's queue, and batches of other jobs must not wait for that.
 absl::Status ControllerSupervisor::Begin(const std::string& job) {
+  const absl::Status stopping = absl::UnavailableError("this controller is about to stop");
   base::MutexLock lock(&mu_);
-  if (stopping_) return absl::UnavailableError("this controller is about to stop");
-  if (const auto begun = jobs_.find(job); begun != jobs_.end()) {
+  for (auto begun = jobs_.find(job); begun != jobs_.end(); begun = jobs_.find(job)) {
     const absl::Status& obstacle = begun->second.obstacle;
-    return base::MismatchOf(obstacle).has_value() ? obstacle : absl::OkStatus();
+    if (stopping_) return stopping;
+    if (!begun->second.starting) {
+      begun->second.begun_again = true;
+      return base::MismatchOf(obstacle).has_value() ? obstacle : absl::OkStatus();
+    }
+    changed_.Wait(&mu_);
   }
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Controller> controller, Start(job));
-  Counting& counting = jobs_[job];
-  counting.controller = std::move(controller);
+  if (stopping_) return stopping;
+  Counting& counting = jobs_[job];  // stays: Run leaves alone what starts
+  counting.starting = true;
   counting.begun = deps_.clock->Monotonic();
-  return absl::OkStatus();
+  mu_.Unlock();
+  absl::StatusOr<std::unique_ptr<Controller>> controller = Start(job);
+  mu_.Lock();
+  counting.starting = false;
+  changed_.NotifyAll();
+  if (controller.ok()) {
+    counting.controller = *std::move(controller);
+    return absl::OkStatus();
+  }
+  jobs_.erase(job);
+  return controller.status();
 }
 
 absl::Status ControllerSupervisor::Begin(const std::string& job, uint64_t batch) {
@@ -90,6 +108,7 @@ void ControllerSupervisor::OnError(const std::string& job, const absl::Status& w
       base::ExponentialBackoff(counting.failures, kMinPatience, kMaxPatience);
   counting.again_at = now + wait;
   changed_.NotifyAll();
+  if (absl::IsNotFound(why)) return;  // perhaps the job is deleted: the restart says what happened
   base::Log(base::kError, "counting a job's results was cut short; it is tried again",
             {{"job", job}, {"why", why.ToString()}, {"again_after", absl::FormatDuration(wait)}});
 }
@@ -97,7 +116,8 @@ void ControllerSupervisor::OnError(const std::string& job, const absl::Status& w
 std::pair<absl::Duration, std::string> ControllerSupervisor::NextLocked() const {
   std::pair<absl::Duration, std::string> next = {absl::InfiniteDuration(), ""};
   for (const auto& [job, counting] : jobs_) {
-    if (counting.failed && counting.again_at < next.first) next = {counting.again_at, job};
+    if (counting.starting || !counting.failed) continue;
+    if (counting.again_at < next.first) next = {counting.again_at, job};
   }
   return next;
 }
@@ -117,12 +137,25 @@ void ControllerSupervisor::Run() {
 void ControllerSupervisor::RestartLocked(const std::string& job) {
   std::unique_ptr<Controller> old = std::move(jobs_[job].controller);
   jobs_[job].failed = false;  // reset first: the new controller may fail before it is stored here
+  jobs_[job].begun_again = false;
   mu_.Unlock();
   old.reset();  // joins its thread, which may take mu_
-  absl::StatusOr<std::unique_ptr<Controller>> controller = Start(job);
+  const bool needed = is_needed_ == nullptr || is_needed_(job);
+  absl::StatusOr<std::unique_ptr<Controller>> controller = nullptr;
+  if (needed) controller = Start(job);
   mu_.Lock();
   Counting& counting = jobs_[job];
   counting.begun = deps_.clock->Monotonic();
+  if (!needed) {
+    if (counting.begun_again) {  // the job is back
+      counting.failed = true;
+      counting.again_at = counting.begun;
+      return;
+    }
+    jobs_.erase(job);
+    return base::Log(base::kInfo, "a job was deleted; its results are not counted any more",
+                     {{"job", job}});
+  }
   const absl::Status before = std::exchange(counting.obstacle, controller.status());
   if (controller.ok()) {
     counting.controller = *std::move(controller);
@@ -138,6 +171,11 @@ void ControllerSupervisor::RestartLocked(const std::string& job) {
       counting.begun + base::ExponentialBackoff(counting.failures, kMinPatience, kMaxPatience);
 }
 
+bool ControllerSupervisor::OneStartsLocked() const {
+  return std::any_of(jobs_.begin(), jobs_.end(),
+                     [](const auto& one) { return one.second.starting; });
+}
+
 void ControllerSupervisor::Stop() {
   std::vector<std::unique_ptr<Controller>> controllers;
   {
@@ -148,6 +186,7 @@ void ControllerSupervisor::Stop() {
   if (thread_.joinable()) thread_.join();
   {
     base::MutexLock lock(&mu_);
+    while (OneStartsLocked()) changed_.Wait(&mu_);
     for (auto& [job, counting] : jobs_) controllers.push_back(std::move(counting.controller));
   }
   controllers.clear();  // outside the lock: their last events take it

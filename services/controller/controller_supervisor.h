@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,10 +20,14 @@ namespace muster::controller {
 // Thread-safe.
 class ControllerSupervisor {
  public:
+  // Whether the job is there, or a batch of it waits for results. Asked before a controller that
+  // has stopped is replaced.
+  using IsNeeded = std::function<bool(const std::string& job)>;
+
   // `options` apply to every controller, except for the partitions. on_complete and on_error of
-  // `events` are not used.
+  // `events` are not used. Without `is_needed` each job is.
   ControllerSupervisor(std::string account, Options options, Events events,
-                       Dependencies dependencies);
+                       Dependencies dependencies, IsNeeded is_needed = nullptr);
   ~ControllerSupervisor();  // Stop()s
 
   // Counts the job's results from now on. Errors are the queue store's; call it again. While a
@@ -40,6 +45,8 @@ class ControllerSupervisor {
  private:
   struct Counting {
     std::unique_ptr<Controller> controller;
+    bool starting = false;     // a Begin starts the first controller
+    bool begun_again = false;  // since it was last asked whether the job is needed
     bool failed = false;
     int failures = 0;
     absl::Duration begun;  // monotonic
@@ -52,6 +59,7 @@ class ControllerSupervisor {
   // Replaces stopped controllers when their restart is due.
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   void RestartLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool OneStartsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // When the next restart is due, and of which job.
   std::pair<absl::Duration, std::string> NextLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -59,6 +67,7 @@ class ControllerSupervisor {
   const Options options_;
   const Events events_;
   const Dependencies deps_;
+  const IsNeeded is_needed_;
 
   base::Mutex mu_;
   base::CondVar changed_;

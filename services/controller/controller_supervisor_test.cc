@@ -1,11 +1,13 @@
 #include "services/controller/controller_supervisor.h"
 
+#include <future>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/queue/store_decorators.h"
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/controller/controller_fixture.h"
@@ -48,6 +50,93 @@ TEST_F(ControllerSupervisorTest, TellsThatItGoesOnWhenAStoreDidNotWork) {
                                          HasSubstr("the connection was closed")),
                           HasSubstr("are counted again")));
   EXPECT_EQ(GetProgress().items(), 1);
+}
+
+// A store that does not answer for the queue of job "slow" until it is told to.
+class SlowForOneJob final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+
+  void AwaitAsked() { asked_.get_future().wait(); }
+  void Answer() { answers_.set_value(); }
+
+ protected:
+  absl::Status Before(queue::Verb verb, const queue::QueueId& queue) override {
+    if (verb == queue::Verb::kAdministration && queue == item::OutputQueue("local", "slow", 0)) {
+      asked_.set_value();
+      answers_.get_future().wait();
+    }
+    return absl::OkStatus();
+  }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+
+ private:
+  std::promise<void> asked_, answers_;
+};
+
+// While a server was slow to answer for the queue of one job, batches of other jobs took 5 to 10
+// seconds instead of a quarter.
+TEST_F(ControllerSupervisorTest, BeginsAJobWhileTheQueueOfAnotherIsSlow) {
+  SlowForOneJob store(queues_.get());
+  Dependencies slow = dependencies();
+  slow.queues = &store;
+  ControllerSupervisor counting(item::kLocalAccount, Instantly(), host_->events(), slow);
+  auto begun = std::async(std::launch::async, [&] { return counting.Begin("slow", 3); });
+  store.AwaitAsked();
+  OpenBatch(1);
+  EXPECT_TRUE(counting.Begin("shop", kBatch).ok());
+  EXPECT_TRUE(counting.CheckCompletion(kBatch).ok());
+  store.Answer();
+  EXPECT_TRUE(begun.get().ok());
+}
+
+TEST_F(ControllerSupervisorTest, StopsOnlyWhenNothingBeginsAnyMore) {
+  SlowForOneJob store(queues_.get());
+  Dependencies slow = dependencies();
+  slow.queues = &store;
+  ControllerSupervisor counting(item::kLocalAccount, Instantly(), host_->events(), slow);
+  auto begun = std::async(std::launch::async, [&] { return counting.Begin("slow"); });
+  auto again = std::async(std::launch::async, [&] { return counting.Begin("slow"); });
+  store.AwaitAsked();
+  auto stopped = std::async(std::launch::async, [&] { counting.Stop(); });
+  while (!absl::IsUnavailable(counting.Begin("other"))) base::LetOthersRun();
+  store.Answer();
+  begun.get().IgnoreError();
+  again.get().IgnoreError();
+  stopped.get();
+}
+
+// The threads of jobs that were deleted had stayed as long as the controller.
+TEST_F(ControllerSupervisorTest, EndsWithTheQueueOfADeletedJobAndBeginsAnewWhenTheJobIsBack) {
+  ControllerSupervisor counting(item::kLocalAccount, Instantly(), host_->events(), dependencies(),
+                                [](const std::string&) { return false; });
+  ASSERT_TRUE(counting.Begin("shop").ok());
+  ASSERT_TRUE(queues_->DeleteQueue(output_).ok());
+  Trigger();
+  while (Told().empty()) {
+    clock_.Advance(absl::Milliseconds(100));
+    base::LetOthersRun();
+  }
+  EXPECT_THAT(Told(), ElementsAre(HasSubstr("was deleted")));
+  EXPECT_TRUE(absl::IsNotFound(queues_->GetMetadata(output_).status()));
+  ASSERT_TRUE(counting.Begin("shop").ok());
+  OpenBatch(1);
+  Put({Result(0)});
+  while (GetProgress().items() == 0) base::LetOthersRun();
+}
+
+TEST_F(ControllerSupervisorTest, MakesTheQueueAnewThatAJobHasLost) {
+  ControllerSupervisor counting(item::kLocalAccount, Instantly(), host_->events(), dependencies(),
+                                [](const std::string&) { return true; });
+  ASSERT_TRUE(counting.Begin("shop").ok());
+  ASSERT_TRUE(queues_->DeleteQueue(output_).ok());
+  Trigger();
+  while (Told().empty()) {
+    clock_.Advance(absl::Milliseconds(100));
+    base::LetOthersRun();
+  }
+  EXPECT_THAT(Told(), ElementsAre(HasSubstr("are counted again")));
+  EXPECT_TRUE(queues_->GetMetadata(output_).ok());
 }
 
 }  // namespace
