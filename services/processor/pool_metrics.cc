@@ -86,14 +86,19 @@ absl::Status PoolMetrics::Read(telemetry::Samples* samples) {
     AddLocked(served, load.times);
   }
   base::MutexLock lock(&mu_);
-  std::erase_if(seen_, [](const auto& entry) { return entry.second.listener.expired(); });
+  ForgetLocked();
   return absl::OkStatus();
 }
 
 void PoolMetrics::NoteEnded(const JobListener& served) {
   const listener::ListenerLoad load = served.listener->Load();
   base::MutexLock lock(&mu_);
+  ForgetLocked();  // where nothing is measured, nothing scrapes
   AddLocked(served, load.times);
+}
+
+void PoolMetrics::ForgetLocked() {
+  std::erase_if(seen_, [](const auto& entry) { return entry.second.listener.expired(); });
 }
 
 void PoolMetrics::AddLocked(const JobListener& served, const listener::WorkTimes& times) {

@@ -79,6 +79,9 @@ class PoolMetrics {
   void AddLocked(const JobListener& served, const listener::WorkTimes& times)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // Forgets listeners that are gone.
+  void ForgetLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   JobListeners* const listeners_;  // not owned
   // Of ItemMetrics and CountRestarts: they are there before the first job is.
   const telemetry::Counters<2> rejected_;

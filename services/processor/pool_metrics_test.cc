@@ -1,5 +1,10 @@
 #include "services/processor/pool_metrics.h"
 
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "muster/queue/store_decorators.h"
 #include "tests/fakes/processor/processor_service_fixture.h"
@@ -50,6 +55,57 @@ TEST_F(PoolMetricsTest, CountsTimeAndWakeups) {
   const std::string time = R"(muster_worker_time_seconds_total{pool="words",state=)";
   Await([&] { return Shown(registry_, time + R"("busy"})").value_or(0) > 0; });
   EXPECT_GT(Shown(registry_, time + R"("starting"})"), 0);
+}
+
+class NoListeners final : public JobListeners {
+ public:
+  std::vector<JobListener> Listeners() override { return {}; }
+  std::map<std::string, std::string> OpenIssues() override { return {}; }
+  void Retire(absl::string_view) override {}
+};
+
+// Counts what is allocated and not freed.
+template <typename T>
+struct CountingAllocator {
+  using value_type = T;
+
+  explicit CountingAllocator(int* count) : live(count) {}
+  template <typename Other>
+  CountingAllocator(const CountingAllocator<Other>& other) : live(other.live) {}
+
+  T* allocate(size_t n) {
+    ++*live;
+    return std::allocator<T>().allocate(n);
+  }
+  void deallocate(T* place, size_t n) {
+    --*live;
+    std::allocator<T>().deallocate(place, n);
+  }
+
+  int* live;
+};
+
+// A processor without --metrics, whom nobody scrapes, kept a line for each job that it had ever
+// worked for.
+TEST_F(PoolMetricsTest, KeepsNothingOfAListenerThatHasEnded) {
+  const auto make = [this](const std::string& job) -> std::shared_ptr<listener::QueueListener> {
+    listener::ListenerOptions options;
+    options.partitions = {item::InputQueue("local", job, 0)};
+    const auto no_work = [] { return absl::UnavailableError("no work"); };
+    return listener::QueueListener::Create(options, {}, no_work, queues_.get(), &bus_,
+                                           base::RealClock())
+        .value();
+  };
+  const auto words = make("words");
+  NoListeners none;
+  PoolMetrics metrics(&none, nullptr);
+  int live = 0;
+  auto owner = std::allocate_shared<int>(CountingAllocator<int>(&live));
+  EXPECT_EQ(live, 1);
+  metrics.NoteEnded({.job = "words", .listener = {owner, words.get()}});
+  owner.reset();
+  metrics.NoteEnded({.job = "others", .listener = make("others")});
+  EXPECT_EQ(live, 0);
 }
 
 // A store whose messages come from a worker that has died, or go to another one too soon.
