@@ -38,9 +38,9 @@ class DeletedJobs {
 
   // Looks once at each job that was deleted kDeletedFor ago. It keeps what somebody may still want:
   // the queues of a job that is there again, or of which a batch of this initiator is open, and
-  // those of a job with dead letters, which wait for a redrive. What else a queue holds is left from batches that are over; an open
-  // batch of an initiator that is away puts its items again, once there is the job. The error is
-  // the first one; it does not keep other jobs from their turn.
+  // those of a job with dead letters, which wait for a redrive. What else a queue holds is left
+  // from batches that are over; an open batch of an initiator that is away puts its items again,
+  // once there is the job. The error is the first one; it does not keep other jobs from their turn.
   absl::Status Sweep();
 
  private:

@@ -34,8 +34,7 @@ class DeletedJobsTest : public ::testing::Test {
 
   std::vector<std::string> QueueNames() {
     std::vector<std::string> names;
-    const std::vector<queue::QueueInfo> queues =
-        queues_->ListQueues({.account = "local"}).value();
+    const std::vector<queue::QueueInfo> queues = queues_->ListQueues({.account = "local"}).value();
     for (const queue::QueueInfo& queue : queues) names.push_back(queue.id.name);
     return names;
   }

@@ -1,0 +1,224 @@
+// A simulated day of a whole mesh in one process, on a clock of the test: jobs come and go, batches
+// are worked through, uploads are abandoned. What the mesh holds in its last hour is what it held in
+// an early one.
+#include <malloc.h>
+
+#include <atomic>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "muster/base/decimal.h"
+#include "muster/client/batch.h"
+#include "muster/handler/handler.h"
+#include "muster/input/byte_source.h"
+#include "muster/item/queue_names.h"
+#include "muster/os/temp_dir.h"
+#include "muster/rpc/channel.h"
+#include "muster/v1/batch_service.grpc.pb.h"
+#include "muster/v1/job_service.grpc.pb.h"
+#include "muster/v1/queue_service.grpc.pb.h"
+#include "services/host/all_roles/all_roles.h"
+#include "services/host/host.h"
+#include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kHours = 24;
+constexpr int kJobsAnHour = 20;
+constexpr int kWarmHours = 4;  // by then caches have their size, and the first batches are deleted
+
+constexpr char kJob[] = R"(
+name: NAME
+input: {format: lines}
+item: {transactions: 20}
+handler: {linked: count}
+groups:
+  - {name: all, keys: [key], measures: {lines: int}}
+retention: {content: 30m, items: 1h, batch: 2h}
+)";
+
+class CountHandler final : public handler::Handler {
+ public:
+  handler::Outcome Process(const handler::WorkItem& item, handler::Results& results) override {
+    for (const handler::Transaction& line : item.transactions()) {
+      results.Count(line, {{handler::Group{0}, {"all"}, {base::Decimal::FromInt(1)}}});
+    }
+    return handler::Outcome::Ok();
+  }
+};
+
+// What a process holds.
+struct Held {
+  size_t threads = 0;
+  size_t descriptors = 0;
+  size_t files = 0;  // in the data directory
+  size_t queues = 0;
+  size_t heap_bytes = 0;  // most of it RocksDB's memtables, which take days to reach their bounds
+
+  friend std::ostream& operator<<(std::ostream& out, const Held& held) {
+    return out << held.threads << " threads, " << held.descriptors << " descriptors, "
+               << held.files << " files, " << held.queues << " queues, " << held.heap_bytes / 1024
+               << " KiB";
+  }
+};
+
+size_t Entries(const fs::path& folder) {
+  return static_cast<size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+class DayTest : public ::testing::Test {
+ protected:
+  // Each step of the clock lets other threads run for a moment. Both are short against the intervals
+  // of heartbeats.
+  static constexpr int64_t kSlow = 20;  // milliseconds
+  static constexpr int64_t kFast = 1000;
+
+  DayTest() {
+    handlers_.Register({"count", "1", [](const handler::JobSchema&) {
+                          return std::make_unique<CountHandler>();
+                        }});
+    host::HostOptions options(host::kInitiator);
+    options.nats_url.clear();
+    options.data_dir = dir_.path();
+    options.listen = {"127.0.0.1:0"};
+    options.log_level = base::kError;
+    role_ = std::make_unique<host::all_roles::AllRoles>(
+        &handlers_, options, host::all_roles::RoleOptions(), &clock_);
+    host_ = host::Host::Start(options, role_.get(), &clock_).value();
+    channel_ = rpc::OpenChannel(host_->addresses().front()).value();
+    serving_ = std::jthread([this](std::stop_token stop) {
+      const absl::Status served = host_->Serve(stop);
+      EXPECT_TRUE(served.ok()) << served;
+    });
+    jobs_ = v1::JobService::NewStub(channel_);
+    queues_ = v1::QueueService::NewStub(channel_);
+    while (!Queues().has_value()) Pass(absl::Seconds(1));
+  }
+
+  ~DayTest() override {
+    serving_.request_stop();
+    serving_.join();  // a drain waits by the clock, too
+  }
+
+  // Lets so much time pass, at a high pace.
+  void Pass(absl::Duration time) {
+    const absl::Duration end = clock_.Monotonic() + time;
+    step_ = kFast;
+    while (clock_.Monotonic() < end) base::LetOthersRun();
+    step_ = kSlow;
+  }
+
+  std::optional<size_t> Queues() {
+    rpc::CallContext context;
+    v1::ListQueuesRequest request;
+    request.set_account(item::kLocalAccount);
+    request.set_page_size(1000);
+    v1::ListQueuesResponse response;
+    if (!queues_->ListQueues(&context, request, &response).ok()) return std::nullopt;
+    return static_cast<size_t>(response.queues_size());
+  }
+
+  // A batch of the job, from its submit to its receipt.
+  void WorkThrough(const std::string& job) {
+    v1::SubmitHeader header;
+    header.set_job(job);
+    header.set_request_id(absl::StrCat("batch of ", job));
+    const input::TextSource content(lines_);
+    const auto submitted =
+        client::Submit(channel_, header, content, {}, base::RealClock(), std::stop_token());
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+    const auto last =
+        client::Watch(channel_, submitted->batch(), {}, base::RealClock(), std::stop_token());
+    ASSERT_TRUE(last.ok()) << last.status();
+    EXPECT_EQ(last->state(), v1::BATCH_STATE_COMPLETE);
+  }
+
+  void Apply(const std::string& job) {
+    rpc::CallContext context;
+    v1::ApplyJobRequest request;
+    request.set_definition(absl::StrReplaceAll(kJob, {{"NAME", job}}));
+    v1::ApplyJobResponse response;
+    const grpc::Status applied = jobs_->ApplyJob(&context, request, &response);
+    ASSERT_TRUE(applied.ok()) << applied.error_message();
+  }
+
+  void Delete(const std::string& job) {
+    rpc::CallContext context;
+    v1::DeleteJobRequest request;
+    request.set_name(job);
+    v1::DeleteJobResponse response;
+    const grpc::Status deleted = jobs_->DeleteJob(&context, request, &response);
+    ASSERT_TRUE(deleted.ok()) << deleted.error_message();
+  }
+
+  Held Look() {
+    Held held;
+    held.threads = Entries("/proc/self/task");
+    held.descriptors = Entries("/proc/self/fd");
+    for (const auto& entry : fs::recursive_directory_iterator(dir_.path())) {
+      if (entry.is_regular_file()) ++held.files;
+    }
+    held.queues = Queues().value_or(0);
+    held.heap_bytes = mallinfo2().uordblks;
+    return held;
+  }
+
+  const std::string lines_ = [] {
+    std::string lines;
+    for (int i = 0; i < 50; ++i) absl::StrAppend(&lines, "line ", i, "\n");
+    return lines;
+  }();
+  const os::TempDir dir_;
+  base::FakeClock clock_;
+  handler::HandlerRegistry handlers_;
+  std::atomic<int64_t> step_ = kSlow;
+  std::jthread ticker_{[this](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      clock_.Advance(absl::Milliseconds(step_.load()));
+      base::LetOthersRun();
+    }
+  }};
+  std::unique_ptr<host::all_roles::AllRoles> role_;
+  std::unique_ptr<host::Host> host_;
+  std::jthread serving_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::JobService::Stub> jobs_;
+  std::unique_ptr<v1::QueueService::Stub> queues_;
+};
+
+TEST_F(DayTest, LeavesWhatAnEarlyHourLeft) {
+  std::vector<Held> hours;
+  for (int hour = 0; hour < kHours; ++hour) {
+    for (int i = 0; i < kJobsAnHour; ++i) {
+      const std::string job = absl::StrCat("job-", hour, "-", i);
+      ASSERT_NO_FATAL_FAILURE(Apply(job));
+      ASSERT_NO_FATAL_FAILURE(WorkThrough(job));
+      ASSERT_NO_FATAL_FAILURE(Delete(job));
+    }
+    Pass(absl::Hours(1));
+    hours.push_back(Look());
+    std::cout << "hour " << hour << ": " << hours.back() << std::endl;
+  }
+  const Held& early = hours[kWarmHours];
+  const Held& late = hours.back();
+  EXPECT_LE(late.threads, early.threads + 4);
+  EXPECT_LE(late.descriptors, early.descriptors + 10);
+  EXPECT_LE(late.queues, early.queues);
+  EXPECT_LE(late.files, early.files + 20);
+}
+
+}  // namespace
+}  // namespace muster
