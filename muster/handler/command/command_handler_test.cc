@@ -70,7 +70,8 @@ TEST_F(CommandHandlerTest, KeepsAProgramWhoseAnswerHasAValueThatDoesNotFit) {
 TEST_F(CommandHandlerTest, RefusesGarbage) {
   Program("while read -r line; do echo '{hello'; done");
   EXPECT_EQ(Process().why,
-            "the handler's program gave an answer that is refused: not JSON in UTF-8: byte 2");
+            "the handler's program gave an answer that is refused: not JSON in UTF-8: byte 2, at "
+            "`hello` behind `{`");
 }
 
 constexpr char kPrinted[] =

@@ -23,6 +23,22 @@ using nlohmann::json;
 
 constexpr size_t kShownNameBytes = 64;
 
+constexpr size_t kShownAround = 24;  // bytes before a wrong place, and from it on
+
+// "at `REST` behind `TEXT BEFORE`", each cut: the author of a program knows its answer by the
+// words, not by the numbers of bytes.
+std::string Surroundings(absl::string_view text, size_t place) {
+  size_t begin = place - std::min(place, kShownAround);
+  while (begin < place && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;
+  const absl::string_view rest = text.substr(place);
+  std::string shown = rest.empty() ? "where it ends"
+                                   : absl::StrCat("at `", base::Printable(rest, kShownAround),
+                                                  rest.size() > kShownAround ? "…`" : "`");
+  if (place == 0) return shown;
+  return absl::StrCat(shown, " behind `", begin > 0 ? "…" : "",
+                      base::Printable(text.substr(begin, place - begin), kShownAround), "`");
+}
+
 // What people mean who write `token`, which is where JSON ends.
 absl::string_view HintOn(absl::string_view token) {
   if (!token.empty() && token.back() == '\'') {
@@ -41,7 +57,9 @@ absl::string_view HintOn(absl::string_view token) {
 // for discarded elements each time that an element ends.
 class StrictReader final : public nlohmann::json_sax<json> {
  public:
-  explicit StrictReader(int max_depth) : max_depth_(static_cast<size_t>(max_depth)) {}
+  // `text` is what is read, and has to outlive this.
+  StrictReader(absl::string_view text, int max_depth)
+      : text_(text), max_depth_(static_cast<size_t>(max_depth)) {}
 
   bool null() override { return Add(json(nullptr)); }
   bool boolean(bool value) override { return Add(json(value)); }
@@ -66,7 +84,10 @@ class StrictReader final : public nlohmann::json_sax<json> {
   }
 
   bool parse_error(size_t position, const std::string& token, const json::exception&) override {
-    return Refuse(absl::StrCat("not JSON in UTF-8: byte ", position, HintOn(token)));
+    // From 1, and one beyond the text where that ends too soon.
+    const size_t place = std::min(position - std::min<size_t>(position, 1), text_.size());
+    return Refuse(absl::StrCat("not JSON in UTF-8: byte ", place + 1, ", ",
+                               Surroundings(text_, place), HintOn(token)));
   }
 
   json TakeValue() { return std::move(root_); }
@@ -107,6 +128,7 @@ class StrictReader final : public nlohmann::json_sax<json> {
     return false;
   }
 
+  const absl::string_view text_;
   const size_t max_depth_;
   json root_;
   std::vector<json*> open_;  // objects and arrays, the innermost last
@@ -117,7 +139,7 @@ class StrictReader final : public nlohmann::json_sax<json> {
 }  // namespace
 
 absl::StatusOr<json> ParseStrictJson(absl::string_view text, int max_depth) {
-  StrictReader reader(max_depth);
+  StrictReader reader(text, max_depth);
   if (!json::sax_parse(text.begin(), text.end(), &reader)) {
     return absl::InvalidArgumentError(reader.problem());
   }

@@ -212,10 +212,8 @@ TEST_F(AnswerTest, MayGiveTheItemUp) {
 }
 
 TEST_F(AnswerTest, RefusesWhatIsNoAnswer) {
-  EXPECT_EQ(Wrong(""), "not JSON in UTF-8: byte 1");
-  EXPECT_EQ(Wrong("hello"), "not JSON in UTF-8: byte 1");
-  EXPECT_EQ(Wrong(R"({"item":"1/7","outcome":"ok"} {})"), "not JSON in UTF-8: byte 31");
-  EXPECT_EQ(Wrong("{\"item\":\"1/7\",\"outcome\":\"ok\xff\"}"), "not JSON in UTF-8: byte 28");
+  EXPECT_EQ(Wrong(""), "not JSON in UTF-8: byte 1, where it ends");
+  EXPECT_EQ(Wrong("hello"), "not JSON in UTF-8: byte 1, at `hello`");
   EXPECT_EQ(Wrong("[]"), "the answer is no JSON object");
   EXPECT_EQ(Wrong("{}"), "has no member \"item\"");
   EXPECT_EQ(Wrong(R"({"item":7,"outcome":"ok"})"), "\"item\" is no string");
@@ -268,11 +266,29 @@ TEST_F(AnswerTest, RefusesNumbersThatMayHaveLostPrecision) {
             "groups.by_customer[0]: revenue: 'NaN' is not a decimal number");
 }
 
+TEST_F(AnswerTest, ShowsWhatStandsAroundThePlaceThatIsNoJson) {
+  EXPECT_EQ(Wrong(R"({"item":"1/7","outcome":"ok"} {})"),
+            R"(not JSON in UTF-8: byte 31, at `{}` behind `…":"1/7","outcome":"ok"} `)");
+  EXPECT_EQ(Wrong("{\"item\":\"1/7\",\"outcome\":\"ok\xff\"}"),
+            R"(not JSON in UTF-8: byte 28, at `?"}` behind `…tem":"1/7","outcome":"ok`)");
+  EXPECT_EQ(Wrong(R"({"item":"1/7")"),
+            R"(not JSON in UTF-8: byte 14, where it ends behind `{"item":"1/7"`)");
+  EXPECT_EQ(Wrong(R"({"item":"1/7",})"),
+            R"(not JSON in UTF-8: byte 15, at `}` behind `{"item":"1/7",`)");
+}
+
+TEST_F(AnswerTest, CutsWhatStandsAroundAWrongPlaceWithinNoCharacter) {
+  const std::string umlauts = "äääääääääääääääää";
+  EXPECT_EQ(Wrong(absl::StrCat("{\"", umlauts, "a\":x", umlauts)),
+            "not JSON in UTF-8: byte 40, at `xäääääääääää…` behind `…ääääääääääa\":`");
+}
+
 // print(answer) instead of print(json.dumps(answer)).
 TEST_F(AnswerTest, SaysWhatToWriteInsteadOfPythonsOwnNotation) {
-  EXPECT_EQ(Wrong("{'item': '1/7', 'outcome': 'ok'}"),
-            "not JSON in UTF-8: byte 2, a single quote, as when Python prints a dict: print "
-            "json.dumps(answer)");
+  EXPECT_EQ(
+      Wrong("{'item': '1/7', 'outcome': 'ok'}"),
+      "not JSON in UTF-8: byte 2, at `'item': '1/7', 'outcome'…` behind `{`, a single quote, as "
+      "when Python prints a dict: print json.dumps(answer)");
   EXPECT_THAT(Wrong(R"({"item":"1/7","outcome":None})"), HasSubstr("it has true, false and null"));
   EXPECT_THAT(WrongRow(R"({"customer":"a","revenue":NaN,"units":1})"), HasSubstr("no NaN"));
 }
