@@ -33,6 +33,10 @@ constexpr char kSpread[] =
     "spread its answer over several lines; an answer is one line (no indent in json.dumps)";
 constexpr char kFlush[] =
     "; if it has printed one, that has to be flushed (print(…, flush=True), or python3 -u)";
+constexpr char kLineFeed[] =
+    " without a line feed behind it, with which an answer ends (print(…, flush=True))";
+constexpr char kSurplus[] =
+    " came behind its answer; an item has one, in one line, and all else goes to stderr";
 // In a row, of one program: a single one may be its item's fault.
 constexpr int kFailuresUntilIssue = 2;
 
@@ -106,14 +110,14 @@ class CommandHandler final : public handler::Handler {
     conversation_->DrainErrors();
     if (conversation_->IsReady()) return;
     if (child_->HasEnded() && conversation_->answer().empty()) return DiscardEnded();
-    // With nothing written it has closed its stdout.
-    const RestartReason reason =
-        conversation_->answer().empty() ? RestartReason::kEnded : RestartReason::kAnswer;
+    const bool has_written = !conversation_->answer().empty();
     std::string what =
-        absl::StrCat("wrote \"", base::Printable(conversation_->answer(), kShownLineBytes),
-                     "\" between two items");
+        absl::StrCat(has_written ? absl::StrCat("wrote ", Shown(conversation_->answer()))
+                                 : "closed its stdout, or wrote blank lines without end,",
+                     " between two items");
     Discard();
-    Fail(reason, std::move(what), options_.max_restart_delay);
+    Fail(has_written ? RestartReason::kAnswer : RestartReason::kEnded, std::move(what),
+         options_.max_restart_delay);
   }
 
   // Discards a program that has answered before, if it ended instead of taking the item, or ended
@@ -168,14 +172,13 @@ class CommandHandler final : public handler::Handler {
       case ConversationEnd::kOutOfTurn:
         if (IsPrinted(conversation_->answer())) return Printed();
         if (IsSpread(conversation_->answer())) return Failed(RestartReason::kAnswer, kSpread);
-        return Failed(RestartReason::kAnswer,
-                      "wrote more than one line, or before it had read its item");
+        return Failed(RestartReason::kAnswer, WhatItWroteOutOfTurn());
       case ConversationEnd::kTooLong:
         return Failed(RestartReason::kAnswer, TooLong());
       case ConversationEnd::kDeadline:
         return Failed(RestartReason::kDeadline,
                       absl::StrCat("gave no answer within ", absl::FormatDuration(allowed_),
-                                   has_answered_ ? "" : kFlush));
+                                   WhatItsAnswerLacks()));
     }
     return Failed(RestartReason::kEnded, "ended in an unknown way");
   }
@@ -203,14 +206,37 @@ class CommandHandler final : public handler::Handler {
     return absl::StrCat("wrote an answer of more than ", options_.max_answer_bytes, " bytes");
   }
 
+  // Of a program that has not answered.
+  std::string WhatItsAnswerLacks() const {
+    if (const absl::string_view begun = conversation_->answer(); !begun.empty()) {
+      return absl::StrCat(", but ", Shown(begun), kLineFeed);
+    }
+    return has_answered_ ? "" : kFlush;
+  }
+
+  std::string WhatItWroteOutOfTurn() const {
+    if (conversation_->is_early()) return "wrote a line before it had read its item";
+    const absl::string_view more = conversation_->surplus();
+    return absl::StrCat("wrote more than one line: ", Shown(more.substr(0, more.find('\n'))),
+                        kSurplus);
+  }
+
   Outcome Ended() {
     if (!child_->HasEnded()) return Failed(RestartReason::kEnded, "closed its stdin or stdout");
-    const std::string how = child_->Kill();
+    std::string how = child_->Kill();
+    if (const absl::string_view begun = conversation_->answer(); !begun.empty()) {
+      absl::StrAppend(&how, "; it wrote ", Shown(begun), kLineFeed);
+    }
     // A program that exits by itself may have lacked resources of the machine: that is no proof
     // against the item.
     const bool is_proof = options_.death_is_proof && child_->was_signalled();
     Discard();
     return is_proof ? Died(how) : Failed(RestartReason::kEnded, how);
+  }
+
+  static std::string Shown(absl::string_view text) {
+    return absl::StrCat("\"", base::Printable(absl::StripAsciiWhitespace(text), kShownLineBytes),
+                        "\"");
   }
 
   // Whether a line was meant for people: print("hello") is the first thing that programs do.
@@ -224,10 +250,8 @@ class CommandHandler final : public handler::Handler {
   static bool IsSpread(absl::string_view line) { return absl::StripAsciiWhitespace(line) == "{"; }
 
   std::string WhatItPrinted() const {
-    const std::string shown =
-        base::Printable(absl::StripAsciiWhitespace(conversation_->answer()), kShownLineBytes);
-    return absl::StrCat("printed \"", shown,
-                        "\" to stdout, where only its answers may go; print to stderr instead");
+    return absl::StrCat("printed ", Shown(conversation_->answer()),
+                        " to stdout, where only its answers may go; print to stderr instead");
   }
 
   // It does so with each item, so people hear of it at once.

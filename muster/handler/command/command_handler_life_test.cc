@@ -204,6 +204,20 @@ TEST_F(ProgramLifeTest, KillsAHangingProgramAndAllThatItStarted) {
   life.AwaitClosed();
 }
 
+TEST_F(ProgramLifeTest, SaysThatAnAnswerHasBegunAndLacksItsLineFeed) {
+  UseFakeClock();
+  Fifo life(folder_ / "life");
+  // More than the pipe holds: so some of it was read before the clock moves.
+  Program("read -r line; printf '{'; head -c 200000 /dev/zero | tr '\\0' x; sleep 1000 9>life");
+  std::future<Outcome> outcome = ProcessBeside();
+  life.AwaitOpened();
+  AwaitAlarmIn(options_.deadline);
+  clock_.Advance(options_.deadline);
+  EXPECT_THAT(outcome.get().why,
+              AllOf(StartsWith("the handler's program gave no answer within 30s, but \"{xxx"),
+                    HasSubstr("without a line feed behind it")));
+}
+
 TEST_F(ProgramLifeTest, KeepsTheItemsOwnDeadlineWhenItIsEarlier) {
   UseFakeClock();
   Program("read -r line; exec sleep 1000");

@@ -90,7 +90,7 @@ TEST_F(CommandHandlerTest, SaysWhichLineWasPrintedBesideAnAnswer) {
 
 TEST_F(CommandHandlerTest, RefusesMoreThanOneLine) {
   Program(R"(read -r line; printf '{"item":"1/7","outcome":"ok"}\n{}\n'; sleep 1000)");
-  EXPECT_THAT(Process().why, HasSubstr("wrote more than one line"));
+  EXPECT_THAT(Process().why, HasSubstr("wrote more than one line: \"{}\" came behind its answer"));
 }
 
 TEST_F(CommandHandlerTest, PassesOverBlankLinesAroundAnswers) {
@@ -156,6 +156,26 @@ TEST_F(CommandHandlerTest, RetriesWhenTheProgramClosesItsInput) {
   Program("dd bs=1 count=1 status=none >&2; exec 0<&-; sleep 1000");
   EXPECT_THAT(Process({{std::string(1 << 20, 'x')}}).why,
               StartsWith("the handler's program closed its stdin or stdout"));
+}
+
+TEST_F(CommandHandlerTest, SaysThatAProgramHasClosedItsOutputBetweenTwoItems) {
+  options_.exit_grace = absl::ZeroDuration();
+  Fifo closed(folder_ / "closed");
+  Program("read -r line; " + std::string(kAnswer) + "; exec >&-; exec 9>closed; read -r line");
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  closed.AwaitOpened();
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_THAT(log_.lines(), Contains(AllOf(HasSubstr("program closed its stdout"),
+                                           HasSubstr("between two items"))));
+}
+
+// sys.stdout.write(json.dumps(answer)).
+TEST_F(CommandHandlerTest, SaysThatTheLineFeedBehindAnAnswerIsMissing) {
+  Program(R"(read -r line; printf '{"item":"1/7","outcome":"ok"}')");
+  EXPECT_THAT(Process().why,
+              AllOf(StartsWith("the handler's program exited with status 0"),
+                    HasSubstr(R"(; it wrote "{"item":"1/7","outcome":"ok"}" without)"),
+                    HasSubstr("a line feed behind it, with which an answer ends")));
 }
 
 TEST_F(CommandHandlerTest, JoinsAnAnswerThatComesInPieces) {

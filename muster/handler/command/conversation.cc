@@ -243,6 +243,7 @@ ConversationEnd Conversation::Ask(absl::string_view request, absl::Duration allo
   request_ = unsent_ = request;
   allowed_ = allowed;
   answer_.clear();
+  surplus_.clear();
   if (!is_starting_) watchdog_->Arm(clock_->Monotonic() + allowed_);
   ConversationEnd end;
   while (!Step(&end)) {
@@ -341,8 +342,8 @@ bool Conversation::Receive(ConversationEnd* end) {
   }
   answer_.append(part.data(), part.size());
   if (!is_whole) return false;
-  const bool is_alone = absl::StripAsciiWhitespace(bytes.substr(line_end)).empty();
-  const bool in_turn = unsent_.empty() && is_alone;
+  surplus_ = std::string(absl::StripAsciiWhitespace(bytes.substr(line_end)));
+  const bool in_turn = unsent_.empty() && surplus_.empty();
   *end = in_turn ? ConversationEnd::kAnswered : ConversationEnd::kOutOfTurn;
   return true;
 }

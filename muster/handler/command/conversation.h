@@ -157,9 +157,14 @@ class Conversation {
   // included, has nothing to do with the request.
   bool has_taken() const;
 
-  // The line that came, without its line feed and blank lines around it; valid until the next Ask
-  // or IsReady.
+  // The line that came, without its line feed and blank lines around it, or the beginning of one
+  // whose line feed has not come; valid until the next Ask or IsReady.
   absl::string_view answer() const { return answer_; }
+
+  // Whether a line came before the program had read the request. What came behind the answer, up to
+  // a bound. Both after kOutOfTurn, and as long as the answer.
+  bool is_early() const { return !unsent_.empty(); }
+  absl::string_view surplus() const { return surplus_; }
 
   // Whether the program can be asked: it runs, and has written nothing without a request but blank
   // lines, which are passed over. answer() is what else it has written, up to a bound.
@@ -185,6 +190,7 @@ class Conversation {
   absl::string_view request_;
   absl::string_view unsent_;  // the end of it
   std::string answer_;
+  std::string surplus_;
   bool is_starting_ = true;  // until the program has taken its first request
   absl::Duration allowed_;
 };
