@@ -1,10 +1,12 @@
 """The output of muster: its words, its streams and its exit codes."""
 
+import contextlib
 import json
 import os
 import pathlib
 import re
 import signal
+import sqlite3
 import subprocess
 
 import harness
@@ -149,19 +151,41 @@ class ReadmeTest(MusterTest):
         last_of_query = self.paste(run, look, query).splitlines()[-1]
         self.assertRegex(last_of_query, r"^201[01]-\d\d +-?[\d.]+ +-?\d+ *$")
 
-    def test_the_job_of_ones_own_works_as_it_stands_there(self):
+    def write_the_job_of_ones_own(self):
+        """Saves its files, and returns its section."""
         section = self.section("A job of your own in ten minutes")
         for name, language in (("timesheet.yaml", "yaml"), ("timesheet.py", "python")):
             self.assertIn(f"as `{name}`", section)
             [text] = blocks(section, language)
             self.write(name, text)
-        run, *_ = blocks(section, "")
+        return section
+
+    def test_the_job_of_ones_own_works_as_it_stands_there(self):
+        run, *_ = blocks(self.write_the_job_of_ones_own(), "")
         on_path = 'export PATH="$PWD/build/release/cli:$PATH"'
         self.paste(on_path, run)
         self.data_dir = self.folder / ".muster"
         [batch] = json.loads(self.muster("batch", "list", "-o", "json").stdout)
         self.assertEqual(batch["rejected"], 1)
         self.assertEqual(self.rows(1, "by_project")[0]["hours"], "7.75")
+
+    def test_the_job_of_ones_own_counts_every_number_and_rejects_by_itself_what_is_none(self):
+        self.write_the_job_of_ones_own()
+        numbers = ["1E2", "25e-1", "0E-8", "1_000", "-0", "1.10"]
+        others = {"NaN": "not a number", "Infinity": "not a number", "-Infinity": "not a number",
+                  "twelve": "not a number", "0.125": "more than 2 decimals", "1E999999": "hours: "}
+        lines = [f"bridge,{text}" for text in [*numbers, *others]]
+        hours = self.write("hours.csv", "\n".join(["Project,Hours", *lines]) + "\n")
+        code, result, errors = self.run_job(hours, job=self.folder / "timesheet.yaml")
+        self.assertEqual((code, result["rejected"]), (3, len(others)), errors)  # more than the job tolerates
+        self.assertNotIn("handler program failed", errors)
+        self.assertEqual(self.rows(1, "by_project"),
+                         [{"project": "bridge", "hours": "1103.60", "bookings": str(len(numbers))}])
+        with contextlib.closing(sqlite3.connect(self.data_dir / "report.db")) as report:
+            told = report.execute("SELECT reason FROM muster_rejections ORDER BY line").fetchall()
+        for [why], (text, reason) in zip(told, others.items(), strict=True):
+            self.assertIn(reason, why, text)
+            self.assertNotIn("poison", why, text)
 
 
 def blocks(section, language):
