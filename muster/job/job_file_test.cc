@@ -136,6 +136,13 @@ TEST(JobFileTest, ReadsEveryKey) {
             (ledger::Retention{absl::Hours(1), absl::Hours(24 * 7), absl::Hours(24 * 3650)}));
 }
 
+TEST(JobFileTest, TakesVariablesAndArgumentsThatAreEmpty) {
+  const JobDefinition job = *LoadJobFile(kRoot / "tests/job/valid/empty_texts.yaml");
+  const auto& command = std::get<CommandHandlerSpec>(job.handler);
+  EXPECT_THAT(command.argv, ElementsAre("sh", "-c", "", ""));
+  EXPECT_THAT(command.env, ElementsAre(Pair("A", ""), Pair("B", "")));
+}
+
 TEST(JobFileTest, FillsInTheDefaults) {
   const JobDefinition job = *LoadJobFile(kRoot / "tests/job/valid/smallest.yaml");
   EXPECT_EQ(job.input.kind, input::InputFormat::Kind::kLines);

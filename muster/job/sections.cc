@@ -193,10 +193,14 @@ bool IsVariableName(const std::string& name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
+// An argument may be empty, the program may not.
 void ReadArguments(const YamlValue& list, std::vector<std::string>* argv) {
+  bool is_program = true;
   for (const YamlValue& entry : list.List(1, kMaxArguments)) {
     std::string argument;
-    if (entry.ReadText(&argument)) argv->push_back(std::move(argument));
+    const bool is_read = is_program ? entry.ReadText(&argument) : entry.ReadTextOrEmpty(&argument);
+    if (is_read) argv->push_back(std::move(argument));
+    is_program = false;
   }
 }
 
@@ -224,7 +228,7 @@ void ReadEnvironment(const YamlValue& map, Variables* variables) {
   for (const auto& [name, value] : map.Entries(0, kMaxVariables)) {
     std::string text;
     if (!IsVariableName(name.Raw())) name.MustBe("a name of a variable: letters, digits and '_'");
-    if (value.ReadText(&text)) variables->emplace_back(name.Raw(), std::move(text));
+    if (value.ReadTextOrEmpty(&text)) variables->emplace_back(name.Raw(), std::move(text));
   }
 }
 

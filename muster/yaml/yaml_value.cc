@@ -106,6 +106,16 @@ bool YamlValue::ReadText(std::string* out) const {
   return true;
 }
 
+bool YamlValue::ReadTextOrEmpty(std::string* out) const {
+  if (present_ && node_.IsNull()) {
+    Problem("must be text; an empty one is written \"\"");
+    return false;
+  }
+  if (!present_ || !node_.IsScalar() || !Raw().empty()) return ReadText(out);
+  out->clear();
+  return true;
+}
+
 bool YamlValue::ReadName(std::string* out) const {
   if (!present_) return false;
   if (!node_.IsScalar() || !IsName(Raw()) || (IsPlain() && LooksLikeWord(Raw()))) {

@@ -44,7 +44,8 @@ class YamlValue {
 
   // Each answers whether it set `*out`.
   bool ReadText(std::string* out) const;  // at most kMaxTextBytes, not empty, no control characters
-  bool ReadName(std::string* out) const;  // [a-z][a-z0-9_-]*, at most kMaxNameBytes
+  bool ReadTextOrEmpty(std::string* out) const;  // the same, or "", in quotes
+  bool ReadName(std::string* out) const;         // [a-z][a-z0-9_-]*, at most kMaxNameBytes
   bool ReadBool(bool* out) const;
   bool ReadInt(int64_t* out, int64_t min, int64_t max) const;
   bool ReadInt(int* out, int64_t min, int64_t max) const;  // of bounds that fit an int
