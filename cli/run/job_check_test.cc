@@ -5,12 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "cli/app.h"
 #include "cli/output/environment.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::cli {
 namespace {
+
+using ::testing::StartsWith;
 
 constexpr char kJob[] =
     "name: retail\n"
@@ -42,6 +45,38 @@ TEST(JobCheckTest, SaysWhereAHandlerIsNamedThatIsNotThere) {
   const char* const run[] = {"muster", "run", file.c_str(), "--input", "none.csv"};
   EXPECT_EQ(RunCommandLine(5, run, environment), kError);
   EXPECT_EQ(err.str(), complaint);
+}
+
+constexpr char kProgram[] =
+    "name: tally\n"
+    "input: {format: lines}\n"
+    "handler: {deadline: 5s,\n"
+    "          command: [python3, missing.py]}\n"
+    "groups: [{name: all, keys: [k], measures: {n: int}}]\n";
+
+TEST(JobCheckTest, SaysWhereAProgramIsNamedThatIsNotThere) {
+  const os::TempDir dir;
+  const std::string file = dir / "job.yaml";
+  std::ofstream(file) << kProgram;
+  std::ofstream(dir / "in.txt") << "1\n";
+  const handler::HandlerRegistry handlers;
+  base::FakeClock clock;
+  std::ostringstream out, err;
+  Environment environment;
+  environment.handlers = &handlers;
+  environment.clock = &clock;
+  environment.out = &out;
+  environment.err = &err;
+  const std::string place = absl::StrCat("muster: ", file, ":4:20: handler.command: no script /");
+  const char* const check[] = {"muster", "job", "check", file.c_str()};
+  EXPECT_EQ(RunCommandLine(4, check, environment), kError);
+  EXPECT_THAT(err.str(), StartsWith(place));
+  err.str("");
+  const std::string input = dir / "in.txt", data = dir / "data";
+  const char* const run[] = {"muster",      "run",        file.c_str(), "--input",
+                             input.c_str(), "--data-dir", data.c_str()};
+  EXPECT_EQ(RunCommandLine(7, run, environment), kError);
+  EXPECT_THAT(err.str(), StartsWith(place));
 }
 
 }  // namespace

@@ -167,12 +167,10 @@ absl::Status Check(const JobOptions& options, const Environment& environment) {
       true;  // the check calls no server; the processor that runs the job decides on TLS
   MUSTER_ASSIGN_OR_RETURN(const processor::JobHandler handler,
                           FindHandlerOf(job, file, access, environment));
-  const absl::Status made = handler.factory(job.schema()).status();
-  if (!made.ok()) return base::Annotate(made, file);
+  const std::string place = HandlerPlace(job, file);
+  MUSTER_RETURN_IF_ERROR(base::Annotate(handler.factory(job.schema()).status(), place));
   if (!options.no_start && handler.try_start) {
-    if (const absl::Status started = handler.try_start(); !started.ok()) {
-      return base::Annotate(started, file);
-    }
+    MUSTER_RETURN_IF_ERROR(base::Annotate(handler.try_start(), place));
   }
   ordered_json json = CheckedJson(file, job.name, job.revision);
   json["handler_version"] = handler.version;

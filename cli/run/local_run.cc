@@ -17,20 +17,28 @@
 #include "muster/queue/cost.h"
 #include "muster/queue/limits.h"
 #include "muster/report/report_proto.h"
+#include "muster/yaml/yaml_value.h"
 #include "services/host/build_info.h"
 #include "services/initiator/batch/batch_spans.h"
 
 namespace muster::cli {
+
+std::string HandlerPlace(const job::JobDefinition& job, const std::string& file) {
+  if (const auto* const linked = std::get_if<job::LinkedHandlerSpec>(&job.handler)) {
+    return absl::StrCat(file, ":", linked->line, ":", linked->column, ": handler.linked");
+  }
+  if (!std::holds_alternative<job::CommandHandlerSpec>(job.handler)) return file;
+  const yaml::Place place = yaml::PlaceIn(job.text, {"handler", "command"});
+  return absl::StrCat(file, ":", place.line, ":", place.column, ": handler.command");
+}
 
 absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
                                                     const std::string& file,
                                                     const processor::HandlerAccess& access,
                                                     const Environment& environment) {
   auto handler = processor::FindHandler(job, *environment.handlers, access, environment.clock);
-  const auto* const linked = std::get_if<job::LinkedHandlerSpec>(&job.handler);
-  if (!absl::IsNotFound(handler.status()) || linked == nullptr) return handler;
-  return base::Annotate(handler.status(), absl::StrCat(file, ":", linked->line, ":", linked->column,
-                                                       ": handler.linked"));
+  if (!absl::IsNotFound(handler.status())) return handler;
+  return base::Annotate(handler.status(), HandlerPlace(job, file));
 }
 
 namespace {
@@ -59,7 +67,8 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(RunRequest request, bas
   run->source_size_ = run->source_->size();
   run->bytes_ = run->source_->bytes();
   const handler::JobSchema schema = run->request_.job->schema();
-  MUSTER_RETURN_IF_ERROR(run->request_.handler.factory(schema).status());
+  MUSTER_RETURN_IF_ERROR(
+      base::Annotate(run->request_.handler.factory(schema).status(), run->request_.handler_place));
   MUSTER_RETURN_IF_ERROR(run->OpenTelemetry());
   MUSTER_RETURN_IF_ERROR(run->OpenStores());
   MUSTER_FAILPOINT("run.after_open");

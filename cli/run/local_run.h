@@ -1,4 +1,5 @@
-// FindHandlerOf: finds the handler that a job file names. LocalRun: runs one batch in this process.
+// HandlerPlace and FindHandlerOf: where a job file names its handler, and the handler itself.
+// LocalRun: runs one batch in this process.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,9 @@
 
 namespace muster::cli {
 
+// "FILE:LINE:COLUMN: handler.command", of a program or a linked handler; of a server `file` alone.
+std::string HandlerPlace(const job::JobDefinition& job, const std::string& file);
+
 // As processor::FindHandler; NotFound names the line of `file` with the missing handler.
 absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
                                                     const std::string& file,
@@ -56,6 +60,7 @@ absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& jo
 struct RunRequest {
   const job::JobDefinition* job = nullptr;  // not owned
   processor::JobHandler handler;
+  std::string handler_place = {};  // for errors of the handler: as HandlerPlace
   std::string input;
   std::string data_dir;
   std::string metrics;  // HOST:PORT where Prometheus reads them; empty: nowhere

@@ -147,9 +147,10 @@ std::string ResumeHint(const RunSummary& summary) {
 }
 
 // What keeps the handler from working. To one that refuses the job another job may be the answer.
+// `place` is where the job file names the handler.
 absl::Status GivenUp(const absl::Status& obstacle, const RunSummary& summary,
-                     const RunOptions& options) {
-  const absl::Status told = base::Annotate(obstacle, options.job_file);
+                     const std::string& place) {
+  const absl::Status told = base::Annotate(obstacle, place);
   if (!absl::IsUnavailable(told)) return told;
   return absl::UnavailableError(absl::StrCat(told.message(), ", then ", ResumeHint(summary)));
 }
@@ -212,6 +213,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   RunRequest request;
   request.job = &job;
   request.handler = std::move(handler);
+  request.handler_place = HandlerPlace(job, options.job_file);
   request.input = options.input;
   request.data_dir = options.common.data_dir;
   request.metrics = options.metrics;
@@ -229,7 +231,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
                           RunWithProgress(*run, options, end.token(), environment));
   if (const absl::Status obstacle = end.obstacle(); !obstacle.ok() && !summary.complete) {
-    return GivenUp(obstacle, summary, options);
+    return GivenUp(obstacle, summary, HandlerPlace(job, options.job_file));
   }
   if (summary.held.has_value()) return HeldUp(summary, options);
   if (!options.output_file.empty() && summary.complete) {

@@ -317,4 +317,17 @@ YAML::Node ReadDocument(absl::string_view text, size_t max_bytes, Problems* prob
   return ParseYaml(std::string(text), problems);
 }
 
+Place PlaceIn(absl::string_view text, std::initializer_list<const char*> keys) {
+  Problems ignored("");
+  YAML::Node node = ReadDocument(text, text.size(), &ignored);
+  for (const char* const key : keys) {
+    if (!node.IsMap()) return {};
+    const YAML::Node& map = node;  // that of a map that may change would get the key
+    const YAML::Node found = map[key];
+    if (!found.IsDefined()) return {};
+    node.reset(found);
+  }
+  return PlaceOf(node);
+}
+
 }  // namespace muster::yaml

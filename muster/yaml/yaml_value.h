@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -96,5 +97,9 @@ class YamlMap {
 // Reads the one YAML document of a text. A problem and an empty node: more than `max_bytes`, not
 // UTF-8, not YAML, several documents, none. Never throws.
 YAML::Node ReadDocument(absl::string_view text, size_t max_bytes, Problems* problems);
+
+// Where the value begins that `keys` lead to, each within the one before it, in a text that
+// ReadDocument takes. The beginning of the text where they lead to none. Never throws.
+Place PlaceIn(absl::string_view text, std::initializer_list<const char*> keys);
 
 }  // namespace muster::yaml

@@ -71,6 +71,7 @@ for number, line in enumerate(sys.stdin):
         job = self.job("[env, python3, h.py]")
         code, result, errors = self.run_job(data, job=job)
         self.assertEqual((code, result), (5, None), errors)
+        self.assertIn("job.yaml:4:20: handler.command: the handler's program exited", errors)
         self.assertIn("can't open file", errors)
         self.assertIn("run the same command again", errors)
         self.write("h.py", COUNT)
@@ -130,6 +131,7 @@ class CheckTest(MusterTest):
                 ("[python3, greets.py]", "wrote to stdout")):
             done = self.check(command)
             self.assertEqual(done.returncode, 1, command)
+            self.assertIn("job.yaml:4:20: handler.command: ", done.stderr, command)
             self.assertIn(words, done.stderr, command)
 
     def test_it_starts_nothing_when_told_not_to(self):
