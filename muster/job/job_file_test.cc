@@ -22,8 +22,10 @@
 namespace muster::job {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 
 const std::filesystem::path kRoot = MUSTER_SOURCE_DIR;
@@ -213,6 +215,12 @@ TEST(JobFileTest, RefusesWhatIsNoYaml) {
   EXPECT_THAT(ErrorOf("name: *nowhere\n"), HasSubstr("job.yaml:1:7: not YAML: "));
   EXPECT_EQ(ErrorOf("a: b\nname: \xFF\n"), "job.yaml:2:1: not UTF-8 text");
   EXPECT_EQ(ErrorOf("--- {}\n--- {}\n"), "job.yaml:1:1: must be one YAML document, not several");
+}
+
+TEST(JobFileTest, SaysWhichLineIsIndentedByATab) {
+  EXPECT_THAT(ErrorOf("name: a\nhandler:\n\tcommand: [python3, h.py]\n"),
+              AllOf(HasSubstr("not YAML: "), HasSubstr("; line 3 is indented by a tab")));
+  EXPECT_THAT(ErrorOf("name: [a\nnote: x\ty\n"), Not(HasSubstr("tab")));
 }
 
 TEST(JobFileTest, SurvivesDeepNesting) {

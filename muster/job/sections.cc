@@ -11,6 +11,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "muster/base/decimal.h"
@@ -193,8 +196,23 @@ bool IsVariableName(const std::string& name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
+// A command line as the list that starts it; by a shell where only that can read it.
+std::string AsList(absl::string_view command_line) {
+  if (command_line.find_first_of("\"'\\$|<>&;*?~`") != absl::string_view::npos) {
+    return absl::StrCat("[sh, -c, \"",
+                        absl::StrReplaceAll(command_line, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"]");
+  }
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(command_line, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
+  return absl::StrCat("[\"", absl::StrJoin(words, "\", \""), "\"]");
+}
+
 // An argument may be empty, the program may not.
 void ReadArguments(const YamlValue& list, std::vector<std::string>* argv) {
+  if (!list.Raw().empty()) {
+    return list.Problem(absl::StrCat("must be a list of 1 to ", kMaxArguments,
+                                     " entries, not a command line: write ", AsList(list.Raw())));
+  }
   bool is_program = true;
   for (const YamlValue& entry : list.List(1, kMaxArguments)) {
     std::string argument;

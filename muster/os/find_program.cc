@@ -34,6 +34,13 @@ std::string HintToSplit(absl::string_view name) {
                       absl::StrJoin(words, ", "), "]");
 }
 
+// People write what a shell makes a path of.
+std::string HintOnShell(absl::string_view path) {
+  const bool is_for_shell =
+      absl::StartsWith(path, "~") || absl::StrContains(path, "/~") || absl::StrContains(path, '$');
+  return is_for_shell ? "; no shell reads the command, so write out what ~ and $ stand for" : "";
+}
+
 absl::StatusOr<std::string> FindInPath(absl::string_view name, absl::string_view working_dir) {
   const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never changed
   const absl::string_view folders = path == nullptr ? kUsualPath : path;
@@ -111,10 +118,17 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_vie
   if (name.find('/') == absl::string_view::npos) return FindInPath(name, working_dir);
   std::error_code error;
   const fs::path path = fs::absolute(fs::path(std::string(working_dir)) / std::string(name), error);
-  if (error || !IsFile(path))
-    return absl::NotFoundError(absl::StrCat("no program ", path.string(), HintToSplit(name)));
+  if (error || !IsFile(path)) {
+    return absl::NotFoundError(absl::StrCat(
+        "no program ", path.string(), fs::is_directory(path, error) ? ", which is a folder" : "",
+        HintToSplit(name), HintOnShell(name)));
+  }
   if (!CanExecute(path)) {
-    return absl::PermissionDeniedError(absl::StrCat(path.string(), " is not executable"));
+    return absl::PermissionDeniedError(
+        absl::StrCat(path.string(),
+                     " is not executable: make it so (chmod +x), or name its "
+                     "interpreter before it, such as [python3, ",
+                     name, "]"));
   }
   return path.string();
 }
@@ -162,7 +176,8 @@ absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view
   const std::optional<std::string> script = ScriptOf(argv, working_dir);
   std::error_code error;
   if (!script.has_value() || fs::exists(*script, error)) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("no script ", *script, " for ", argv[0]));
+  return absl::NotFoundError(
+      absl::StrCat("no script ", *script, " for ", argv[0], HintOnShell(*script)));
 }
 
 std::optional<std::string> ScriptOf(const std::vector<std::string>& argv,

@@ -40,6 +40,23 @@ TEST_F(FindProgramTest, SaysHowAFileBesideTheJobIsNamed) {
               HasSubstr("there is a file of this name: ./bill.py"));
 }
 
+TEST_F(FindProgramTest, SaysThatNoShellReadsTheCommand) {
+  for (const char* path : {"~/bill.py", "$HOME/bill.py", "./${WHERE}/bill.py"}) {
+    EXPECT_THAT(FindProgram(path, folder_.path()).status().message(), HasSubstr("no shell"))
+        << path;
+    EXPECT_THAT(CheckScript({"python3", path}, folder_.path()).message(),
+                AllOf(HasSubstr("no script /"), HasSubstr("for python3; no shell reads")))
+        << path;
+  }
+}
+
+TEST_F(FindProgramTest, SaysWhatAFileLacksThatIsNoProgram) {
+  EXPECT_THAT(FindProgram("./", folder_.path()).status().message(), HasSubstr("which is a folder"));
+  std::ofstream(folder_ / "bill.py") << "print()\n";
+  EXPECT_THAT(FindProgram("./bill.py", folder_.path()).status().message(),
+              AllOf(HasSubstr("chmod +x"), HasSubstr("[python3, ./bill.py]")));
+}
+
 TEST_F(FindProgramTest, FindsTheScriptOfPythonBehindOptionsThatLeaveItWhatRuns) {
   EXPECT_EQ(ScriptOf({"python3", "-u", "-B", "bill.py", "-c"}, "/srv"), "/srv/bill.py");
   EXPECT_EQ(ScriptOf({"python3", "-c", "bill.py"}, "/srv"), std::nullopt);

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "muster/base/quantity.h"
 #include "muster/base/text.h"
 
@@ -179,8 +180,9 @@ bool YamlValue::ReadDuration(absl::Duration* out, absl::Duration min, absl::Dura
   if (!present_) return false;
   const absl::StatusOr<absl::Duration> duration = base::ParseDuration(Raw());
   if (IsNumber() || !duration.ok() || *duration < min || *duration > max) {
-    MustBe(absl::StrCat("a duration from ", base::DurationToString(min), " to ",
-                        base::DurationToString(max), " such as 30s, 5m or 1h30m"));
+    Problem(absl::StrCat("must be a duration from ", base::DurationToString(min), " to ",
+                         base::DurationToString(max), " such as 30s, 5m or 1h30m, not ", Shown(),
+                         IsNumber() ? absl::StrCat("; in seconds it is ", Raw(), "s") : ""));
     return false;
   }
   *out = *duration;
@@ -230,7 +232,8 @@ YamlMap::YamlMap(const YamlValue& value, const std::vector<std::string>& keys) :
     }
     name.BareProblem(absl::StrCat("unknown key ", base::Quoted(key),
                                   value.path().empty() ? "" : absl::StrCat(" in ", value.path()),
-                                  base::DidYouMean(key, keys)));
+                                  key == "<<" ? "; maps are not merged here: write the keys out"
+                                              : base::DidYouMean(key, keys)));
   }
 }
 
@@ -293,6 +296,18 @@ bool IsSeveralDocuments(const std::string& text) {
   return parser.HandleNextDocument(ignore) && parser.HandleNextDocument(ignore);
 }
 
+// The reader takes a tab in an indentation for text, and stumbles over what follows.
+std::string HintOnTabs(absl::string_view text) {
+  int line = 0;
+  for (const absl::string_view content : absl::StrSplit(text, '\n')) {
+    ++line;
+    const size_t indentation = std::min(content.find_first_not_of(" \t"), content.size());
+    if (content.substr(0, indentation).find('\t') == absl::string_view::npos) continue;
+    return absl::StrCat("; line ", line, " is indented by a tab, where YAML takes spaces alone");
+  }
+  return "";
+}
+
 // The one document of `text`, or problems. yaml-cpp throws; nothing of that leaves this function.
 YAML::Node ParseYaml(const std::string& text, Problems* problems) {
   try {
@@ -303,7 +318,7 @@ YAML::Node ParseYaml(const std::string& text, Problems* problems) {
   } catch (const YAML::Exception& error) {
     const Place place =
         error.mark.is_null() ? Place{} : Place{error.mark.line + 1, error.mark.column + 1};
-    problems->Add(place, absl::StrCat("not YAML: ", error.msg));
+    problems->Add(place, absl::StrCat("not YAML: ", error.msg, HintOnTabs(text)));
   }
   return {};
 }
