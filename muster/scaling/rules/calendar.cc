@@ -75,7 +75,12 @@ absl::StatusOr<Stretch> ParseStretch(const CronField& field, absl::string_view t
           field, text,
           absl::StrCat("is not *, nor made of numbers from ", field.min, " to ", field.max));
     }
-    if (*first > *last) return BadField(field, text, "begins after it ends");
+    if (*first > *last) {
+      const int end = field.max == 7 ? 6 : field.max;  // the 7th day of the week is the 0th
+      return BadField(field, text,
+                      absl::StrCat("begins after it ends; over the end it is two ranges: ", ends[0],
+                                   "-", end, ",", field.min, "-", ends[1]));
+    }
     if (stepped.size() == 2 && ends.size() == 1) {
       return BadField(field, text, "has a step without a range");
     }

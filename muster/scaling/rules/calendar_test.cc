@@ -96,6 +96,10 @@ TEST(CronTest, NamesTheFieldOfAMistake) {
   EXPECT_THAT(MistakeIn("0 0 * * 8"), HasSubstr("the day of the week '8'"));
   EXPECT_THAT(MistakeIn("0 0 * * mun"), HasSubstr("'mun'"));
   EXPECT_THAT(MistakeIn("9-5 0 * * *"), HasSubstr("begins after it ends"));
+  EXPECT_THAT(MistakeIn("0 22-6 * * *"), HasSubstr("over the end it is two ranges: 22-23,0-6"));
+  EXPECT_THAT(MistakeIn("0 0 * * fri-mon"),
+              HasSubstr("over the end it is two ranges: fri-6,0-mon"));
+  EXPECT_THAT(Set(Parsed("0 0 * * fri-6,0-mon").weekdays), ElementsAre(0, 1, 5, 6));
   EXPECT_THAT(MistakeIn("5/10 0 * * *"), HasSubstr("has a step without a range"));
   EXPECT_THAT(MistakeIn("*/0 0 * * *"), HasSubstr("no number above 0"));
   EXPECT_THAT(MistakeIn("1,,2 0 * * *"), HasSubstr("the minute ''"));
