@@ -44,7 +44,8 @@ absl::Status OpenLines::AddOutput(int64_t line, std::vector<std::string> fields)
     return absl::InvalidArgumentError(
         absl::StrCat("line: ", line, " is no line of the item, or is rejected"));
   }
-  return results_->AddOutput(*transaction->second, std::move(fields));
+  const absl::Status added = results_->AddOutput(*transaction->second, std::move(fields));
+  return added.ok() ? added : absl::OutOfRangeError(added.message());
 }
 
 absl::StatusOr<Outcome> ConcludeOk(Results& results) {

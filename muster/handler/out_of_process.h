@@ -38,8 +38,9 @@ class OpenLines {
   // InvalidArgument: no line of the item, or rejected before.
   absl::Status Reject(int64_t line, absl::string_view reason);
 
-  // Call after the last Reject. InvalidArgument: no line of the item, or a rejected one, or a
-  // record that does not fit.
+  // Call after the last Reject. InvalidArgument: no line of the item, or a rejected one.
+  // OutOfRange: the record does not fit its columns, or in the room that an item's records have.
+  // `fields` are one for each column.
   absl::Status AddOutput(int64_t line, std::vector<std::string> fields);
 
  private:

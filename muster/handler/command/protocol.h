@@ -36,8 +36,8 @@ std::string EncodeRequest(const handler::JobSchema& schema, const handler::WorkI
 // Reads an answer about `item` (`line` without its line feed) and puts its groups and rejections
 // into `results`, where the transactions that were not sent are rejected already. InvalidArgument
 // naming the wrong place in the answer, OutOfRange naming the place of a value that the job's
-// measures cannot hold (text that is no number, too many decimals, a sum that is too large); the
-// caller must then discard `results`.
+// measures or outputs cannot hold (text that is no number, too many decimals, a sum that is too
+// large); the caller must then discard `results`.
 absl::StatusOr<handler::Outcome> DecodeAnswer(absl::string_view line,
                                               const handler::JobSchema& schema,
                                               const handler::WorkItem& item,

@@ -361,11 +361,14 @@ class OutputAnswerTest : public testing::Test {
         schema_, item_.get(), *results_);
   }
   // An answer with this record of the first line; returns the error.
+  absl::Status RecordStatus(absl::string_view record) {
+    return Decode(absl::StrCat("[{\"line\":", item_[0].line(), ",\"record\":", record, "}]"))
+        .status();
+  }
   std::string WrongRecord(absl::string_view record) {
-    return std::string(
-        Decode(absl::StrCat("[{\"line\":", item_[0].line(), ",\"record\":", record, "}]"))
-            .status()
-            .message());
+    const absl::Status status = RecordStatus(record);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
   }
 
   const JobSchema schema_{
@@ -396,10 +399,20 @@ TEST_F(OutputAnswerTest, NamesTheRecordThatIsWrong) {
             "outputs[0]: note: is no string and not null");
   EXPECT_THAT(WrongRecord(R"({"note":"","count":1,"total":1.5})"),
               HasSubstr("total: is a JSON number with a fraction"));
-  EXPECT_EQ(WrongRecord(R"({"note":"","count":1,"total":"1.555"})"),
-            "outputs[0]: outputs: total: '1.555' needs more than 2 decimals");
   EXPECT_EQ(WrongRecord("[]"), "outputs[0]: record: is no JSON object");
   EXPECT_EQ(Decode("{}").status().message(), "outputs: is no JSON array");
+}
+
+// The program works, and so do the neighbours of the line.
+TEST_F(OutputAnswerTest, TellsARecordThatDoesNotFitFromAWrongAnswer) {
+  EXPECT_EQ(
+      RecordStatus(R"({"note":"","count":1,"total":"1.555"})"),
+      absl::OutOfRangeError("outputs[0]: outputs: total: '1.555' needs more than 2 decimals"));
+  EXPECT_EQ(RecordStatus(R"({"note":"","count":"NaN","total":1})"),
+            absl::OutOfRangeError("outputs[0]: outputs: count: not a number: 'NaN'"));
+  const std::string large =
+      absl::StrCat(R"({"note":")", std::string(1 << 16, 'x'), R"(","count":1,"total":1})");
+  EXPECT_TRUE(absl::IsOutOfRange(RecordStatus(large)));
 }
 
 TEST_F(OutputAnswerTest, RefusesARecordOfARejectedOrUnknownLine) {

@@ -75,6 +75,11 @@ absl::StatusOr<Outcome> ReadOk(const v1::HandlerResult& ok, const JobSchema& sch
   }
   for (int i = 0; i < ok.outputs_size(); ++i) {
     const v1::OutputRecord& output = ok.outputs(i);
+    if (static_cast<size_t>(output.fields_size()) != schema.outputs.size()) {
+      return Wrong(absl::StrCat("outputs[", i, "]"),
+                   absl::StrCat("has ", output.fields_size(), " fields, and the job ",
+                                schema.outputs.size(), " columns"));
+    }
     MUSTER_RETURN_IF_ERROR(
         Annotate(open.AddOutput(output.line(), {output.fields().begin(), output.fields().end()}),
                  absl::StrCat("outputs[", i, "]")));

@@ -30,8 +30,8 @@ absl::Status CheckReady(const v1::Ready& ready);
 
 // Puts the groups and rejections of an answer about `item` into `results`, where the transactions
 // that were not sent are rejected already. InvalidArgument naming the wrong place in the answer,
-// OutOfRange naming that of a value that the job's measures cannot hold; the caller must then
-// discard `results`.
+// OutOfRange naming that of a value that the job's measures or outputs cannot hold; the caller must
+// then discard `results`.
 absl::StatusOr<handler::Outcome> DecodeAnswer(const v1::HandlerAnswer& answer,
                                               const handler::JobSchema& schema,
                                               const handler::WorkItem& item,

@@ -205,12 +205,17 @@ TEST_F(OutputMessagesTest, TakesRecordsOfLinesThatCount) {
 
 TEST_F(OutputMessagesTest, RefusesARecordThatDoesNotFitOrWhoseLineIsRejected) {
   Give(item_[0].line(), {"a", "much"});
-  EXPECT_EQ(DecodeWithOutputs().status().message(),
-            "outputs[0]: outputs: total: not a number: 'much'");
+  EXPECT_EQ(DecodeWithOutputs().status(),
+            absl::OutOfRangeError("outputs[0]: outputs: total: not a number: 'much'"));
+  answer_.Clear();
+  Give(item_[0].line(), {"a"});
+  EXPECT_EQ(DecodeWithOutputs().status(),
+            absl::InvalidArgumentError("outputs[0]: has 1 fields, and the job 2 columns"));
   answer_.Clear();
   Reject(item_[0].line(), "no price");
   Give(item_[0].line(), {"a", "1"});
   EXPECT_THAT(DecodeWithOutputs().status().message(), HasSubstr("or is rejected"));
+  EXPECT_TRUE(absl::IsInvalidArgument(DecodeWithOutputs().status()));
 }
 
 TEST_F(OutputMessagesTest, RefusesRecordsOfAJobWithoutOutputs) {
