@@ -101,13 +101,16 @@ struct JobDefinition {
   Tolerance tolerate;
   std::optional<absl::Duration> sla_max;  // the promised latency of a batch
   ledger::Retention retention;            // of the job's batches
+  // An upload of which nothing arrives for so long is given up. A client whose machine was down
+  // over night goes on in the morning.
+  absl::Duration upload_expires = absl::Hours(24);
 
   std::string text;    // of the job file, as it stands
   std::string folder;  // absolute, that the job file lies in; "" when it came from no file
   // Fingerprint of all of the above that decides results: not of text and folder, nor of
-  // on_poison, the queue's patience and content, tolerance, promised latency, retention and the
-  // deadline of a linked handler. 32 hex digits; comments, spacing, key order and spelled-out
-  // defaults do not change it.
+  // on_poison, the queue's patience and content, tolerance, promised latency, retention, the
+  // expiry of uploads and the deadline of a linked handler. 32 hex digits; comments, spacing, key
+  // order and spelled-out defaults do not change it.
   std::string revision;
 
   // What the handler may know.

@@ -35,6 +35,7 @@ void ReadJob(const yaml::YamlValue& root, JobDefinition* job) {
   section("tolerate", false, ReadTolerance, &job->tolerate);
   section("sla", false, ReadSla, &job->sla_max);
   section("retention", false, ReadRetention, &job->retention);
+  section("upload", false, ReadUpload, &job->upload_expires);
 }
 
 // The job that `text` defines, if there are no problems.
@@ -64,7 +65,7 @@ const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
   static const auto* const keys = new std::map<std::string, std::vector<std::string>>{
       {kTop,
        {"name", "input", "item", "order_by", "on_poison", "handler", "groups", "outputs", "queue",
-        "tolerate", "sla", "retention"}},
+        "tolerate", "sla", "retention", "upload"}},
       {kInput, {"format", "header", "delimiter", "quote", "multiline", "columns", "optional"}},
       {kItem, {"transactions", "max_bytes"}},
       {kHandler, {"linked", "command", "grpc", "deadline", "version", "env"}},
@@ -74,6 +75,7 @@ const std::map<std::string, std::vector<std::string>>& JobFileKeys() {
       {kTolerate, {"rejected"}},
       {kSla, {"max"}},
       {kRetention, {"content", "items", "batch"}},
+      {kUpload, {"expires"}},
   };
   return *keys;
 }

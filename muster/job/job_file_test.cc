@@ -136,6 +136,7 @@ TEST(JobFileTest, ReadsEveryKey) {
   EXPECT_EQ(job.sla_max, absl::Hours(24));
   EXPECT_EQ(job.retention,
             (ledger::Retention{absl::Hours(1), absl::Hours(24 * 7), absl::Hours(24 * 3650)}));
+  EXPECT_EQ(job.upload_expires, absl::Hours(36));
 }
 
 TEST(JobFileTest, TakesVariablesAndArgumentsThatAreEmpty) {
@@ -164,6 +165,7 @@ TEST(JobFileTest, FillsInTheDefaults) {
   EXPECT_FALSE(job.sla_max.has_value());
   EXPECT_EQ(job.retention,
             (ledger::Retention{absl::Hours(24), absl::Hours(24 * 30), absl::Hours(24 * 400)}));
+  EXPECT_EQ(job.upload_expires, absl::Hours(24));
 }
 
 TEST(JobFileTest, ARetentionFollowsWhatIsSaidOfIt) {

@@ -66,6 +66,7 @@ TEST(RevisionTest, StaysWhereNoResultCanChange) {
   EXPECT_EQ(revision, RevisionOf(job + "queue: {max_drain: 2h}\n"));
   EXPECT_EQ(revision, RevisionOf(job + "sla: {max: 5m}\n"));
   EXPECT_EQ(revision, RevisionOf(job + "retention: {batch: 1h}\n"));
+  EXPECT_EQ(revision, RevisionOf(job + "upload: {expires: 1h}\n"));
   EXPECT_EQ(revision, RevisionOf(job + "tolerate: {rejected: 1%}\n"));
   std::string with_deadline = job;
   with_deadline.replace(job.find("{linked: bill}"), 14, "{linked: bill, deadline: 5m}");

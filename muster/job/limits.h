@@ -43,5 +43,9 @@ inline constexpr absl::Duration kMaxSla = absl::Hours(24 * 365);
 // The initiator looks once a minute for what a retention removes.
 inline constexpr absl::Duration kMinRetention = absl::Minutes(1);
 inline constexpr absl::Duration kMaxRetention = absl::Hours(24 * 36500);
+// It looks as often for uploads that have expired. A client that was cut off needs some seconds to
+// go on; one that is away for longer than a year does not come back.
+inline constexpr absl::Duration kMinUploadExpiry = absl::Minutes(1);
+inline constexpr absl::Duration kMaxUploadExpiry = absl::Hours(24 * 365);
 
 }  // namespace muster::job

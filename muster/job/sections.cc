@@ -498,6 +498,11 @@ void ReadSla(const YamlValue& section, std::optional<absl::Duration>* sla) {
   if (map.Required("max").ReadDuration(&max, kMinSla, kMaxSla)) *sla = max;
 }
 
+void ReadUpload(const YamlValue& section, absl::Duration* expires) {
+  const YamlMap map(section, JobFileKeys().at(kUpload));
+  map.Required("expires").ReadDuration(expires, kMinUploadExpiry, kMaxUploadExpiry);
+}
+
 void ReadRetention(const YamlValue& section, ledger::Retention* retention) {
   const YamlMap map(section, JobFileKeys().at(kRetention));
   const auto read = [&map](const char* key, absl::Duration* kept) {

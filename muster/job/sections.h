@@ -17,6 +17,7 @@ inline constexpr char kQueue[] = "queue";
 inline constexpr char kTolerate[] = "tolerate";
 inline constexpr char kSla[] = "sla";
 inline constexpr char kRetention[] = "retention";
+inline constexpr char kUpload[] = "upload";
 
 void ReadInput(const yaml::YamlValue& section, input::InputFormat* input);
 void ReadItem(const yaml::YamlValue& section, ItemLimits* item);
@@ -35,5 +36,6 @@ void ReadQueue(const yaml::YamlValue& section, QueueSpec* queue);
 void ReadTolerance(const yaml::YamlValue& section, Tolerance* tolerance);
 void ReadSla(const yaml::YamlValue& section, std::optional<absl::Duration>* sla);
 void ReadRetention(const yaml::YamlValue& section, ledger::Retention* retention);
+void ReadUpload(const yaml::YamlValue& section, absl::Duration* expires);
 
 }  // namespace muster::job

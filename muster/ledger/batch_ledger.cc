@@ -58,9 +58,15 @@ absl::StatusOr<bool> IsOver(BatchRecords& records, uint64_t batch) {
   return IsOver(found->state);
 }
 
+Retention RetentionOf(const Batch& batch) {
+  Retention retention = batch.retention.value_or(Retention());
+  if (batch.upload_expired) retention.items = retention.batch = retention.content;
+  return retention;
+}
+
 NextRemoval::NextRemoval(const Batch& batch) {
   MUSTER_CHECK(IsOver(batch.state), "batch ", batch.number, " is ", BatchStateName(batch.state));
-  const Retention retention = batch.retention.value_or(Retention());
+  const Retention retention = RetentionOf(batch);
   const absl::Time end = batch.completed.value_or(batch.created);
   const bool content_is_gone = batch.content_deleted && !batch.request_claimed;
   if (!batch.blobs_deleted && !content_is_gone && !batch.items_deleted) {

@@ -99,6 +99,7 @@ struct Batch {
   bool blobs_deleted = false;  // but for those of dead-lettered items, which go with the items
   // Of an open batch: no caller was told of it, and no item of it was put, until NoteDecided.
   bool undecided = false;
+  bool upload_expired = false;  // of a cancelled batch: its submitter left, and did not come back
   // None: not an upload, or not sealed yet, or sealed by an older muster.
   std::optional<SealedContent> sealed_content;
 
@@ -108,6 +109,10 @@ struct Batch {
 
 // Whether the batch has ended: only a redrive can change it any more.
 bool IsOver(BatchState state);
+
+// How long the batch is kept after its end: as its retention says, and one whose upload expired no
+// longer than its content. Nothing was counted of it for good.
+Retention RetentionOf(const Batch& batch);
 
 // What is taken away of a batch that is over, one after the other: its blobs at once, the rest as
 // its retention says. The claim on the batch's request id goes with the content.
@@ -257,6 +262,9 @@ class BatchLedger : public BatchRecords {
   // Cancelling twice is fine: the first reason stays. FailedPrecondition: the batch is sealed or
   // complete.
   virtual absl::Status CancelIfOpen(uint64_t batch, absl::Time when, const std::string& reason) = 0;
+
+  // As CancelIfOpen, because its upload has expired. FailedPrecondition: its content was sealed.
+  virtual absl::Status ExpireUpload(uint64_t batch, absl::Time when, const std::string& reason) = 0;
 
   // As CancelIfOpen, of a sealed batch, too, for which the report must have recorded the
   // cancellation first (ReportStore::CancelBatch): the report may have issued its receipt.

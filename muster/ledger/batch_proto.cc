@@ -168,6 +168,7 @@ v1::BatchProgress ProgressOf(const Batch& batch) {
   progress.set_disowned(batch.disowned);
   progress.set_blobs_deleted(batch.blobs_deleted);
   progress.set_undecided(batch.undecided);
+  progress.set_upload_expired(batch.upload_expired);
   progress.MergeFromString(batch.unknown_of_progress);
   return progress;
 }
@@ -196,6 +197,7 @@ absl::Status Fill(const v1::BatchProgress& progress, Batch* batch) {
   batch->items_deleted = progress.items_deleted();
   batch->disowned = progress.disowned();
   batch->blobs_deleted = progress.blobs_deleted();
+  batch->upload_expired = progress.upload_expired();
   // An older muster passes the field by, and may have put items or ended the batch since.
   batch->undecided =
       progress.undecided() && batch->state == BatchState::kOpen && batch->enqueued_items == 0;

@@ -14,12 +14,26 @@ namespace {
 // More than any machine holds; sums of some of them fit.
 constexpr int64_t kMostItems = int64_t{1} << 40;
 constexpr int64_t kMostBytes = int64_t{1} << 50;
+// These would take some 36 GB of memory.
+constexpr int64_t kMostUploads = 1'000'000;
 
 std::string RefuseSize(const std::string& text) {
   const absl::StatusOr<int64_t> bytes = base::ParseBytes(text);
   if (!bytes.ok()) return std::string(bytes.status().message());
   if (*bytes >= 1 && *bytes <= kMostBytes) return "";
   return absl::StrCat(text, " is not within 1B to ", base::BytesToString(kMostBytes));
+}
+
+void AddSize(CLI::App* app, const std::string& name, const std::string& description,
+             int64_t* bytes) {
+  const auto set = [bytes](const std::string& text) {
+    *bytes = base::ParseBytes(text).value_or(*bytes);  // checked
+  };
+  app->add_option_function<std::string>(name, set, description)
+      ->envname(host::EnvironmentName(name))
+      ->check(RefuseSize)
+      ->type_name("SIZE")
+      ->default_str(base::BytesToString(*bytes));
 }
 
 }  // namespace
@@ -30,15 +44,17 @@ void AddBackPressureOptions(CLI::App* app, batch::BackPressureOptions* options) 
       ->envname(host::EnvironmentName("--max-queue-items"))
       ->check(CLI::Range(int64_t{1}, kMostItems))
       ->capture_default_str();
-  const auto set = [options](const std::string& text) {
-    options->max_bytes = base::ParseBytes(text).value_or(options->max_bytes);  // checked
-  };
-  app->add_option_function<std::string>("--max-queue-bytes", set,
-                                        "Bytes of these items' messages, at most")
-      ->envname(host::EnvironmentName("--max-queue-bytes"))
-      ->check(RefuseSize)
-      ->type_name("SIZE")
-      ->default_str(base::BytesToString(options->max_bytes));
+  AddSize(app, "--max-queue-bytes", "Bytes of these items' messages, at most", &options->max_bytes);
+}
+
+void AddUploadOptions(CLI::App* app, batch::UploadLimits* options) {
+  app->add_option("--max-stopped-uploads", options->max_stopped,
+                  "Uploads that were cut off and wait for their clients, at most")
+      ->envname(host::EnvironmentName("--max-stopped-uploads"))
+      ->check(CLI::Range(int64_t{1}, kMostUploads))
+      ->capture_default_str();
+  AddSize(app, "--max-stopped-upload-bytes", "What has arrived of these, at most",
+          &options->max_stopped_bytes);
 }
 
 }  // namespace muster::initiator

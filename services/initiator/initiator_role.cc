@@ -194,14 +194,16 @@ struct InitiatorRole::Parts {
         batch_metrics(role->clock_, stores.metrics),
         other_ledgers([role] { return role->membership_->AddressesOf(v1::ROLE_INITIATOR); },
                       role->host_.channel()),
-        scheduler(role->Tools(stores, this), batch::SchedulerOptions()),
+        scheduler(role->Tools(stores, this),
+                  batch::SchedulerOptions{.uploads = role->options_.uploads}),
         submissions({&jobs, role->ledger_.get(), &numbers, role->uploads_.get(),
                      [this](const job::JobDefinition& job) { return versions.Current(job); },
                      [this](const job::JobDefinition& job) { return admission.Admit(job); },
                      role->clock_, role->options_.trace_sample,
                      role->directory_id_.empty() ? nullptr : &claims, role->directory_id_,
                      stores.spans,
-                     [this](const ledger::Batch& batch) { return ConfirmOccurrence(batch); }}),
+                     [this](const ledger::Batch& batch) { return ConfirmOccurrence(batch); },
+                     [this] { return scheduler.CheckUploads(); }}),
         reopener(role->ledger_.get(), &report_client, &versions, &scheduler),
         mesh_reopener(&reopener, &other_ledgers),
         batch_service(
@@ -383,7 +385,7 @@ absl::Status InitiatorRole::OpenData(const host::Fail& fail, telemetry::Registry
     MUSTER_ASSIGN_OR_RETURN(directory_id_, submit::OpenDirectoryId(host_.data_dir));
   }
   MUSTER_ASSIGN_OR_RETURN(uploads_,
-                          submit::Uploads::Open(absl::StrCat(host_.data_dir, "/uploads")));
+                          submit::Uploads::Open(absl::StrCat(host_.data_dir, "/uploads"), clock_));
   MUSTER_ASSIGN_OR_RETURN(ledger_,
                           backend::OpenBatchLedger(backend::DataDirUrls(host_.data_dir).ledger,
                                                    backend::Mode::kReadWrite, fail, metrics));
@@ -532,6 +534,7 @@ void InitiatorRole::Close() {
 
 void AddInitiatorOptions(CLI::App* app, RoleOptions* options) {
   AddBackPressureOptions(app, &options->back_pressure);
+  AddUploadOptions(app, &options->uploads);
   const auto refuse = [](const std::string& text) -> std::string {
     double share = 0;
     // NaN fails both comparisons.

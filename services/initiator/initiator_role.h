@@ -44,7 +44,8 @@ struct RoleOptions {
   // HOST:PORT of the controller, when its heartbeats are not heard here.
   std::string controller;
   double trace_sample = batch::kDefaultTraceSample;  // as BatchOpener
-  batch::BackPressureOptions back_pressure;
+  batch::BackPressureOptions back_pressure = {};
+  batch::UploadLimits uploads = {};
 };
 
 class InitiatorRole final : public host::Role {
@@ -102,8 +103,8 @@ class InitiatorRole final : public host::Role {
 // The initiator's own command line options, beside those of its host.
 
 // Adds --trace-sample, which MUSTER_TRACE_SAMPLE sets too: the share, 0 to 1, of batches without a
-// submitter's trace that are sampled; and the options of AddBackPressureOptions. `options` outlives
-// `app`.
+// submitter's trace that are sampled; and the options of AddBackPressureOptions and
+// AddUploadOptions. `options` outlives `app`.
 void AddInitiatorOptions(CLI::App* app, RoleOptions* options);
 
 }  // namespace muster::initiator

@@ -17,7 +17,8 @@ class InitiatorOptionsTest : public ::testing::Test {
  protected:
   ~InitiatorOptionsTest() override {
     for (const char* name :
-         {"MUSTER_TRACE_SAMPLE", "MUSTER_MAX_QUEUE_ITEMS", "MUSTER_MAX_QUEUE_BYTES"}) {
+         {"MUSTER_TRACE_SAMPLE", "MUSTER_MAX_QUEUE_ITEMS", "MUSTER_MAX_QUEUE_BYTES",
+          "MUSTER_MAX_STOPPED_UPLOADS", "MUSTER_MAX_STOPPED_UPLOAD_BYTES"}) {
       unsetenv(name);
     }
   }
@@ -62,6 +63,21 @@ TEST_F(InitiatorOptionsTest, KeepsQueuesWithinTheirMemtablesUnlessToldOtherwise)
   EXPECT_EQ(Parse({}), "");
   EXPECT_EQ(options_.back_pressure.max_items, 8);
   EXPECT_EQ(options_.back_pressure.max_bytes, 1 << 30);
+}
+
+TEST_F(InitiatorOptionsTest, BoundsTheUploadsThatWaitForTheirClients) {
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.uploads.max_stopped, 1000);
+  EXPECT_EQ(options_.uploads.max_stopped_bytes, int64_t{64} << 30);
+  EXPECT_EQ(Parse({"--max-stopped-uploads", "7", "--max-stopped-upload-bytes", "1.5KiB"}), "");
+  EXPECT_EQ(options_.uploads.max_stopped, 7);
+  EXPECT_EQ(options_.uploads.max_stopped_bytes, 1536);
+  setenv("MUSTER_MAX_STOPPED_UPLOADS", "8", 1);
+  setenv("MUSTER_MAX_STOPPED_UPLOAD_BYTES", "1GiB", 1);
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.uploads.max_stopped, 8);
+  EXPECT_EQ(options_.uploads.max_stopped_bytes, 1 << 30);
+  EXPECT_THAT(Parse({"--max-stopped-uploads=0"}), HasSubstr("--max-stopped-uploads"));
 }
 
 TEST_F(InitiatorOptionsTest, RefusesBoundsThatNoQueueCanHave) {

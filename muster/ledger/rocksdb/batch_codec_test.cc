@@ -186,6 +186,18 @@ TEST(BatchCodecTest, KeepsThatABatchIsUndecidedUntilAnItemIsPutOrTheBatchEnds) {
   EXPECT_FALSE(read.undecided);
 }
 
+// Field 21 of the progress.
+TEST(BatchCodecTest, KeepsThatTheUploadOfABatchHasExpired) {
+  Batch expired, read;
+  expired.upload_expired = true;
+  const std::string progress = EncodeProgress(expired);
+  EXPECT_EQ(*muster::rocksdb::CheckedPayload(progress, "form"),
+            absl::StrCat(*muster::rocksdb::CheckedPayload(EncodeProgress(Batch()), "form"),
+                         base::BytesFromHex("a80101")));
+  ASSERT_TRUE(DecodeProgress(progress, 7, &read).ok());
+  EXPECT_TRUE(read.upload_expired);
+}
+
 // Field 27, and field 18 of the progress.
 TEST(BatchCodecTest, KeepsWhoseTheBatchIs) {
   Batch owned = Golden(), read;

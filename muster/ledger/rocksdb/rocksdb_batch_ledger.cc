@@ -332,6 +332,21 @@ absl::Status RocksDbBatchLedger::CancelIfOpen(uint64_t number, absl::Time when,
   return database_->Sync();
 }
 
+absl::Status RocksDbBatchLedger::ExpireUpload(uint64_t number, absl::Time when,
+                                              const std::string& reason) {
+  {
+    base::MutexLock lock(&mu_);
+    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+    if (batch.state == BatchState::kSealed || batch.sealed_content.has_value()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the content of batch ", number, " was sealed"));
+    }
+    batch.upload_expired = true;
+    MUSTER_RETURN_IF_ERROR(CancelLocked(std::move(batch), when, reason));
+  }
+  return database_->Sync();
+}
+
 absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
                                         const std::string& reason) {
   {

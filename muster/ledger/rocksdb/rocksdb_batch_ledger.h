@@ -57,6 +57,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status Reopen(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status CancelIfOpen(uint64_t batch, absl::Time when, const std::string& reason) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status ExpireUpload(uint64_t batch, absl::Time when, const std::string& reason) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Disown(uint64_t batch, absl::Time when, const std::string& reason) override
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Cancel(uint64_t batch, absl::Time when, const std::string& reason) override

@@ -101,7 +101,7 @@ class Writer {
 
   explicit Writer(const Tools& tools) : tools_(tools) {}
   ~Writer() {
-    if (batch_.number != 0) tools_.scheduler->NoteSenderGone(batch_.number);
+    if (sent_ != 0) tools_.scheduler->NoteSenderGone(sent_);
   }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -110,6 +110,9 @@ class Writer {
   uint64_t batch() const { return batch_.number; }
 
   absl::Status Begin(ledger::Batch batch) {
+    // First: an upload that has no sender may expire, also one that cannot be opened.
+    tools_.scheduler->NoteSender(batch.number);
+    sent_ = batch.number;
     MUSTER_ASSIGN_OR_RETURN(upload_, tools_.uploads->Get(batch.number));
     ticket_ = upload_->TakeOver();
     // BatchScheduler::Cancel refuses an upload only if it is open by then.
@@ -118,7 +121,6 @@ class Writer {
       return absl::UnavailableError(absl::StrCat("batch ", batch.number, " was cancelled"));
     }
     there_ = upload_->size_so_far();
-    tools_.scheduler->NoteSender(batch.number);
     batch_ = std::move(batch);
     return absl::OkStatus();
   }
@@ -161,6 +163,7 @@ class Writer {
   }
 
   const Tools tools_;
+  uint64_t sent_ = 0;  // the batch that the scheduler has this for the sender of; 0: none
   ledger::Batch batch_;
   std::shared_ptr<submit::Upload> upload_;
   uint64_t ticket_ = 0;

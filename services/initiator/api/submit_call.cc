@@ -132,12 +132,12 @@ absl::Status SubmitCall::TakePieces(const v1::SubmitHeader& header) {
 }
 
 absl::Status SubmitCall::TakeOver() {
-  MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
-  ticket_ = upload_->TakeOver();
-  MUSTER_RETURN_IF_ERROR(CheckCancelled());
+  // First: an upload that has no sender may expire, also one that cannot be opened.
   scheduler_->NoteSender(batch_.number);
   is_sender_ = true;
-  return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
+  ticket_ = upload_->TakeOver();
+  return CheckCancelled();
 }
 
 // BatchScheduler::Cancel refuses the upload only if it is open by then; so this call opens the

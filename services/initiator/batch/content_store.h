@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "muster/input/byte_source.h"
 #include "muster/ledger/batch_ledger.h"
 
@@ -34,6 +35,22 @@ class ContentStore {
 
   // Whether all of the content is there.
   virtual bool IsSealed(uint64_t batch) const = 0;
+
+  // What has arrived of content that is not whole.
+  struct Arrived {
+    uint64_t bytes = 0;
+    absl::Time last = absl::InfinitePast();  // when the last of them arrived; this: none has
+  };
+  // nullopt: the content is whole, as in a store without uploads.
+  virtual std::optional<Arrived> ArrivedOf(uint64_t /*batch*/) { return std::nullopt; }
+
+  // Gives up content that is not whole: its senders get the error `why` from now on, and those that
+  // open it while the caller has the answer do, too. Null: the content is whole. Otherwise as
+  // OpenContent.
+  virtual absl::StatusOr<std::shared_ptr<const input::ByteSource>> EndArrival(
+      uint64_t /*batch*/, const absl::Status& /*why*/) {
+    return nullptr;
+  }
 
   // The batch does not need the content any more: its senders get the error `why` from now on.
   virtual void Refuse(uint64_t batch, const absl::Status& why) = 0;

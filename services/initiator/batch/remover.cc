@@ -59,7 +59,7 @@ absl::Status DeleteBlobsAndCopies(ledger::BatchLedger* ledger, blob::BlobStore* 
 // All that is due goes in one step, which costs a third of three. A batch with a claim on its
 // request id goes step by step: its content goes also while the claim cannot be released.
 ledger::Removal WhatIsDue(const ledger::Batch& batch, absl::Time now) {
-  const absl::Duration kept = batch.retention.value_or(ledger::Retention()).batch;
+  const absl::Duration kept = ledger::RetentionOf(batch).batch;
   const bool all = batch.completed.value_or(batch.created) + kept <= now;
   return all && !batch.request_claimed ? ledger::Removal::kBatch : ledger::NextRemoval(batch).what;
 }
@@ -154,6 +154,13 @@ absl::Status BatchRemover::Delete(uint64_t number) {
   }
   MUSTER_RETURN_IF_ERROR(RemoveContent(batch));
   return RemoveBatch(batch);
+}
+
+absl::Status BatchRemover::DeleteContent(uint64_t number) {
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->Get(number));
+  absl::Status released;
+  MUSTER_RETURN_IF_ERROR(Remove(batch, ledger::Removal::kContent, &released));
+  return released;
 }
 
 absl::Status BatchRemover::Remove(const ledger::Batch& batch, ledger::Removal what,

@@ -63,6 +63,10 @@ class BatchRemover {
   // Deletes a batch as a whole. NotFound: no such batch. FailedPrecondition: it has not ended.
   absl::Status Delete(uint64_t batch);
 
+  // Deletes the content of a batch that has ended, and releases the claim on its request id, before
+  // they are due. May be repeated; after an error both are due all the same.
+  absl::Status DeleteContent(uint64_t batch);
+
  private:
   // `released` is how the last release of a claim ended.
   absl::Status Remove(const ledger::Batch& batch, ledger::Removal what, absl::Status* released);

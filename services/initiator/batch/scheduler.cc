@@ -71,6 +71,7 @@ BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions
       blob_sweep_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.stores.clock,
                    tools.find_elsewhere}),
       blob_pass_at_(tools.stores.clock->Monotonic() + kFirstBlobPass),
+      stopped_uploads_(options.uploads, tools.stores.clock),
       cancel_acks_(tools.stores.clock) {}
 
 BatchScheduler::~BatchScheduler() { Stop(); }
@@ -92,6 +93,7 @@ absl::Status BatchScheduler::Start() {
                                    batch->enqueued_items == batch->items;
     if (waits_for_results) check_after += options_.check_spacing;
     Advance(number, waits_for_results ? check_after : absl::ZeroDuration());
+    if (batch.ok()) NoteStopped(*batch);
   }
   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Run(); });
   return absl::OkStatus();
@@ -122,16 +124,22 @@ void BatchScheduler::NoteSender(uint64_t batch) {
   Entry& entry = AdvanceLocked(batch, absl::ZeroDuration());
   MUSTER_CHECK(entry.senders >= 0, "batch ", batch, ", senders ", entry.senders);
   ++entry.senders;
+  stopped_uploads_.Remove(batch);
 }
 
 void BatchScheduler::NoteSenderGone(uint64_t batch) {
-  base::MutexLock lock(&mu_);
-  const auto entry = entries_.find(batch);
-  if (entry == entries_.end() || entry->second.senders == 0)
-    return;  // the batch has ended meanwhile
-  --entry->second.senders;
-  entry->second.left_at = tools_.stores.clock->Monotonic();
-  AnnounceLocked();
+  {
+    base::MutexLock lock(&mu_);
+    const auto entry = entries_.find(batch);
+    if (entry == entries_.end() || entry->second.senders == 0)
+      return;  // the batch has ended meanwhile
+    entry->second.left_at = tools_.stores.clock->Monotonic();
+    --entry->second.senders;
+    AnnounceLocked();
+    if (entry->second.senders > 0) return;
+  }
+  const absl::StatusOr<ledger::Batch> left = tools_.stores.ledger->Get(batch);
+  if (left.ok()) NoteStopped(*left);
 }
 
 BatchScheduler::Entry& BatchScheduler::AdvanceLocked(uint64_t batch, absl::Duration after) {
@@ -261,8 +269,10 @@ absl::Duration BatchScheduler::Sweep() {
     base::LogUnlessOk(base::kWarning, "what deleted jobs have left stays for now",
                       deleted_jobs_.Sweep());
   }
+  const bool more_uploads = ExpireUploads();
   const bool more_blobs = SweepBlobs();
-  return more_blobs || (removed.ok() && *removed > 0) ? kSweepPause : kSweepInterval;
+  const bool more = more_uploads || more_blobs || (removed.ok() && *removed > 0);
+  return more ? kSweepPause : kSweepInterval;
 }
 
 bool BatchScheduler::SweepBlobs() {
@@ -361,6 +371,7 @@ void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
   const bool again = entry->step_at != absl::InfiniteDuration();
   if (*step == StepResult::kDone && !again) {
     entries_.erase(batch);
+    stopped_uploads_.Remove(batch);
     return;
   }
   absl::Duration step_at = entry->step_at;

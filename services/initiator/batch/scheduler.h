@@ -28,6 +28,7 @@
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
 #include "services/initiator/batch/remover.h"
+#include "services/initiator/batch/stopped_uploads.h"
 
 namespace muster::initiator::batch {
 
@@ -81,6 +82,7 @@ struct SchedulerOptions {
   // The sender of an upload that was cut off resumes it by itself within this time, if it still
   // runs: it may take rpc::kMaxReconnectWait to connect, and as long again to try.
   absl::Duration sender_grace = absl::Seconds(10);
+  UploadLimits uploads = {};
 };
 
 // The status of a batch.
@@ -120,8 +122,13 @@ class BatchScheduler {
 
   // One more client sends the batch's content from now on; a thread steps the batch soon.
   void NoteSender(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
-  // One of these clients has stopped sending.
+  // One of these clients has stopped sending. An upload that is not whole, and has no other sender,
+  // expires when nothing of it arrives for as long as its job says: its batch is cancelled, and its
+  // content deleted. Senders get FailedPrecondition, reason UPLOAD_EXPIRED, from then on.
   void NoteSenderGone(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // As StoppedUploads::CheckRoom, of all uploads that no client sends.
+  absl::Status CheckUploads();
 
   // Gives up an open or sealed batch; then tells the workers and the batch's upload. The ledger
   // keeps one line of `reason`. NotFound: no such batch. FailedPrecondition: it is complete, or has
@@ -208,6 +215,14 @@ class BatchScheduler {
   double SplitShare(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   // OK: the content is whole, or a client sends it, or may still resume it.
   absl::Status CheckSender(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether the batch is split of an upload that its submitter has not sealed.
+  bool AwaitsContent(const ledger::Batch& batch) const;
+  absl::Duration UploadExpiryOf(const ledger::Batch& batch) const;
+  // Notes when the upload of the batch expires, if it has one that no client sends.
+  void NoteStopped(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
+  // Gives up some of the uploads that have expired. False: none has.
+  bool ExpireUploads() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status ExpireUpload(uint64_t number) ABSL_LOCKS_EXCLUDED(mu_);
   void RefuseContent(uint64_t cancelled);
   // Tells the workers and the batch's upload.
   void PublishCancellation(uint64_t cancelled) ABSL_LOCKS_EXCLUDED(mu_);
@@ -229,6 +244,7 @@ class BatchScheduler {
   absl::Duration deleted_jobs_at_ = absl::ZeroDuration();  // monotonic
   BlobSweep blob_sweep_;
   absl::Duration blob_pass_at_;  // monotonic
+  StoppedUploads stopped_uploads_;
   CancelAcks cancel_acks_;
   std::stop_source stop_;
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;

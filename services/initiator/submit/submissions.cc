@@ -135,6 +135,7 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
         if (!fits.ok() && !begun.certain) continue;
         MUSTER_RETURN_IF_ERROR(fits);
       }
+      if (!whole.has_value() && deps_.check_uploads) MUSTER_RETURN_IF_ERROR(deps_.check_uploads());
       if (admitted || !begun.job.queue.max_drain.has_value()) {
         absl::StatusOr<ledger::Batch> draft = Draft(header, begun.job, trace, whole);
         if (!draft.ok() && !begun.certain)

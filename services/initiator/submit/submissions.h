@@ -99,6 +99,9 @@ class Submissions {
     // before it is decided. An error withdraws the batch, and is the submit's; after one other than
     // FailedPrecondition and NotFound, Decide leaves it undecided. Empty: all are fine.
     std::function<absl::Status(const ledger::Batch&)> confirm = nullptr;
+    // Asked before a new batch begins whose content is to be uploaded; as
+    // BatchScheduler::CheckUploads. Empty: any number may be.
+    std::function<absl::Status()> check_uploads = nullptr;
   };
 
   // What the dependencies point to is not owned.

@@ -46,9 +46,9 @@ class Sending {
 };
 
 absl::Status Send(const SubmitTools& tools, uint64_t batch, absl::string_view content) {
+  const Sending sending(tools.scheduler, batch);
   MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Upload> upload, tools.uploads->Get(batch));
   const uint64_t ticket = upload->TakeOver();
-  const Sending sending(tools.scheduler, batch);
   uint64_t offset = upload->size_so_far();
   while (!upload->sealed() && offset < content.size()) {
     const absl::string_view piece = content.substr(offset, kPieceBytes);

@@ -36,7 +36,7 @@ absl::Status ErrnoStatus(absl::string_view doing, const std::string& path) {
 
 std::string ArrivingPath(const std::string& path) { return absl::StrCat(path, ".part"); }
 
-absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
+absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path, base::Clock* clock) {
   constexpr int kFlags = O_RDWR | O_CLOEXEC;
   bool sealed = true;
   int fd = open(path.c_str(), kFlags);
@@ -51,14 +51,20 @@ absl::StatusOr<std::shared_ptr<Upload>> Upload::Open(const std::string& path) {
     close(fd);
     return looked;
   }
-  return std::shared_ptr<Upload>(new Upload(path, fd, static_cast<uint64_t>(info.st_size), sealed));
+  const absl::Time last =
+      info.st_size == 0 ? absl::InfinitePast() : absl::TimeFromTimespec(info.st_mtim);
+  return std::shared_ptr<Upload>(
+      new Upload(path, fd, static_cast<uint64_t>(info.st_size), last, sealed, clock));
 }
 
-Upload::Upload(std::string path, int fd, uint64_t size, bool sealed)
+Upload::Upload(std::string path, int fd, uint64_t size, absl::Time last_arrival, bool sealed,
+               base::Clock* clock)
     : path_(std::move(path)),
       fd_(fd),
+      clock_(clock),
       written_(size),
       arrived_(size),
+      last_arrival_(last_arrival),
       found_(size > 0 || sealed),
       sealed_(sealed) {}
 
@@ -157,6 +163,7 @@ absl::Status Upload::Append(uint64_t ticket, uint64_t offset, absl::string_view 
   MUSTER_CHECK(durable_ <= end, "durable ", durable_, ", written ", end);
   written_ = end + data.size();
   arrived_.Append(end, data);
+  last_arrival_ = clock_->Now();
   return absl::OkStatus();
 }
 
@@ -261,6 +268,20 @@ absl::Status Upload::ReadContent(uint64_t size) {
 void Upload::Refuse(absl::Status why) {
   base::MutexLock lock(&mu_);
   if (refused_.ok()) refused_ = std::move(why);
+}
+
+// A seal holds writing_mu_ from its check of the writer to its end: it is over, or will be refused.
+bool Upload::EndArrival(absl::Status why) {
+  base::MutexLock writing(&writing_mu_);
+  base::MutexLock lock(&mu_);
+  if (sealed_) return false;
+  if (refused_.ok()) refused_ = std::move(why);
+  return true;
+}
+
+absl::Time Upload::last_arrival() const {
+  base::MutexLock lock(&mu_);
+  return last_arrival_;
 }
 
 uint64_t Upload::durable_size() const {

@@ -16,6 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "muster/base/clock.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/mutex.h"
 #include "muster/input/byte_source.h"
@@ -30,8 +32,8 @@ std::string ArrivingPath(const std::string& path);
 class Upload final : public input::ByteSource {
  public:
   // Continues the file at `path`, or begins an empty one. Call SyncFound before anything else.
-  // ResourceExhausted: the disk is full. Unavailable: the medium failed.
-  static absl::StatusOr<std::shared_ptr<Upload>> Open(const std::string& path);
+  // ResourceExhausted: the disk is full. Unavailable: the medium failed. `clock` is not owned.
+  static absl::StatusOr<std::shared_ptr<Upload>> Open(const std::string& path, base::Clock* clock);
 
   ~Upload() override;
   Upload(const Upload&) = delete;
@@ -67,12 +69,16 @@ class Upload final : public input::ByteSource {
   // Writers' calls answer the error `why` from now on: the batch does not need the content any
   // more. The first reason counts.
   void Refuse(absl::Status why) ABSL_LOCKS_EXCLUDED(mu_);
+  // The same, of content that is not whole: it will not be. False: it is whole, and stays.
+  bool EndArrival(absl::Status why) ABSL_LOCKS_EXCLUDED(writing_mu_, mu_);
 
   // Where the batch's ledger finds the content once it is sealed.
   const std::string& path() const { return path_; }
   uint64_t durable_size() const ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t size_so_far() const ABSL_LOCKS_EXCLUDED(mu_);  // including what is not synced yet
   bool sealed() const ABSL_LOCKS_EXCLUDED(mu_);
+  // When the last of the content arrived, perhaps at an earlier process; InfinitePast: none has.
+  absl::Time last_arrival() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // input::ByteSource. DataLoss: the file has other bytes there than arrived in this process.
   uint64_t size() const override ABSL_LOCKS_EXCLUDED(mu_);
@@ -80,7 +86,9 @@ class Upload final : public input::ByteSource {
       ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  Upload(std::string path, int fd, uint64_t size, bool sealed);
+  // What Open finds: a file of `size` bytes, the last of which were written at `last_arrival`.
+  Upload(std::string path, int fd, uint64_t size, absl::Time last_arrival, bool sealed,
+         base::Clock* clock);
 
   absl::StatusOr<size_t> ReadFile(uint64_t offset, char* out, size_t bytes) const
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -108,6 +116,7 @@ class Upload final : public input::ByteSource {
 
   const std::string path_;
   const int fd_;
+  base::Clock* const clock_;  // not owned
 
   // Held while a piece is written: pieces come one after the other.
   base::Mutex writing_mu_;
@@ -122,6 +131,7 @@ class Upload final : public input::ByteSource {
   uint64_t written_ ABSL_GUARDED_BY(mu_);
   uint64_t durable_ ABSL_GUARDED_BY(mu_) = 0;  // <= written_
   batch::BlockHashes arrived_ ABSL_GUARDED_BY(mu_);
+  absl::Time last_arrival_ ABSL_GUARDED_BY(mu_);
   bool found_ ABSL_GUARDED_BY(mu_);           // Open found content that SyncFound has not synced
   absl::Status broken_ ABSL_GUARDED_BY(mu_);  // of a sync since the last TakeOver
   bool sealed_ ABSL_GUARDED_BY(mu_);

@@ -1,5 +1,7 @@
 #include "services/initiator/submit/uploads.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <system_error>
 
@@ -19,7 +21,8 @@ bool Exists(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(const std::string& folder,
+                                                       base::Clock* clock) {
   absl::Status made = os::CreateFolder(folder);
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::canonical(folder, error);
@@ -28,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(const std::string& folder
     return absl::UnavailableError(
         absl::StrCat("the folder of uploads ", folder, ": ", made.message()));
   }
-  return std::unique_ptr<Uploads>(new Uploads(whole.string()));
+  return std::unique_ptr<Uploads>(new Uploads(whole.string(), clock));
 }
 
 std::string Uploads::PathOf(uint64_t batch) const { return absl::StrCat(folder_, "/", batch); }
@@ -87,6 +90,25 @@ std::optional<uint64_t> Uploads::DurableBytes(uint64_t batch) {
   return upload->durable_size();
 }
 
+std::optional<batch::ContentStore::Arrived> Uploads::ArrivedOf(uint64_t batch) {
+  if (const std::shared_ptr<Upload> upload = Held(batch); upload != nullptr) {
+    if (upload->sealed()) return std::nullopt;
+    return Arrived{upload->size_so_far(), upload->last_arrival()};
+  }
+  if (IsSealed(batch)) return std::nullopt;
+  struct stat file;
+  // An upload of which nothing has arrived may have no file.
+  if (stat(ArrivingPath(PathOf(batch)).c_str(), &file) != 0 || file.st_size == 0) return Arrived{};
+  return Arrived{static_cast<uint64_t>(file.st_size), absl::TimeFromTimespec(file.st_mtim)};
+}
+
+absl::StatusOr<std::shared_ptr<const input::ByteSource>> Uploads::EndArrival(
+    uint64_t batch, const absl::Status& why) {
+  MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<Upload> upload, Get(batch));
+  if (!upload->EndArrival(why)) return nullptr;
+  return upload;
+}
+
 void Uploads::Refuse(uint64_t batch, const absl::Status& why) {
   if (const std::shared_ptr<Upload> upload = Held(batch); upload != nullptr) upload->Refuse(why);
 }
@@ -104,7 +126,7 @@ absl::StatusOr<std::shared_ptr<Upload>> Uploads::Get(uint64_t batch) {
     if (const auto held = held_.find(batch); held != held_.end()) upload = held->second.lock();
     if (upload == nullptr) {
       std::erase_if(held_, [](const auto& other) { return other.second.expired(); });
-      MUSTER_ASSIGN_OR_RETURN(upload, Upload::Open(PathOf(batch)));
+      MUSTER_ASSIGN_OR_RETURN(upload, Upload::Open(PathOf(batch), clock_));
       held_[batch] = upload;
     }
   }

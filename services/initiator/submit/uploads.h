@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/input/byte_source.h"
 #include "muster/ledger/batch_ledger.h"
@@ -23,8 +24,10 @@ namespace muster::initiator::submit {
 // Thread-safe.
 class Uploads final : public batch::ContentStore {
  public:
-  // Creates the folder if it is missing. Unavailable: it cannot be created.
-  static absl::StatusOr<std::unique_ptr<Uploads>> Open(const std::string& folder);
+  // Creates the folder if it is missing. Unavailable: it cannot be created. `clock` says when
+  // content arrives, and is not owned.
+  static absl::StatusOr<std::unique_ptr<Uploads>> Open(const std::string& folder,
+                                                       base::Clock* clock = base::RealClock());
 
   // The path of the whole content within the folder's parent, the data directory.
   std::string ContentPathOf(uint64_t batch) const;
@@ -36,6 +39,9 @@ class Uploads final : public batch::ContentStore {
       ABSL_LOCKS_EXCLUDED(mu_);
   std::optional<uint64_t> DurableBytes(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   bool IsSealed(uint64_t batch) const override;
+  std::optional<Arrived> ArrivedOf(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::shared_ptr<const input::ByteSource>> EndArrival(
+      uint64_t batch, const absl::Status& why) override ABSL_LOCKS_EXCLUDED(mu_);
   void Refuse(uint64_t batch, const absl::Status& why) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Delete(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -54,9 +60,10 @@ class Uploads final : public batch::ContentStore {
   // The batch's open Upload; null: no caller holds one.
   std::shared_ptr<Upload> Held(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
-  explicit Uploads(std::string folder) : folder_(std::move(folder)) {}
+  Uploads(std::string folder, base::Clock* clock) : folder_(std::move(folder)), clock_(clock) {}
 
   const std::string folder_;
+  base::Clock* const clock_;  // not owned
   base::Mutex mu_;
   std::map<uint64_t, std::weak_ptr<Upload>> held_ ABSL_GUARDED_BY(mu_);
 };
