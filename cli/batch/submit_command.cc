@@ -305,7 +305,7 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
       "--handler-version", options->handler_version,
       "The version that the batch is bound to; without it, the job's present one, or "
       "none while no processor has the job");
-  submit->add_option("--tenant", options->tenant, "Who is billed");
+  submit->add_option("--tenant", options->tenant, "Whose batch it is");
   AddSla(submit, kSubmittedSla, &options->sla);
   AddLabels(submit, "Find the batch by this later, such as team=billing; repeatable",
             &options->labels);

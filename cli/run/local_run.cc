@@ -247,7 +247,8 @@ absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_to
   submit.always_new = request_.always_new;
   submit.trace = request_.trace;
   submit.sla = request_.sla;
-  const bool is_new = absl::IsNotFound(ledger_->FindByRequestId(submit.request_id).status());
+  const bool is_new =
+      absl::IsNotFound(ledger_->FindByRequest(submit.tenant, submit.request_id).status());
   if (is_new && !submit.always_new) MUSTER_RETURN_IF_ERROR(CheckReportIsKnown());
   initiator::batch::BatchOpener opener(request_.job, source_.get(), ledger_.get(),
                                        batch_numbers_.get(), clock_);

@@ -158,7 +158,7 @@ void AddMore(CLI::App* command, NewSchedule* made) {
   AddCatchUp(command, made);
   command->add_option("--handler-version", made->handler_version,
                       "The version that its batches are bound to; without it, the job's then");
-  command->add_option("--tenant", made->tenant, "Who is billed");
+  command->add_option("--tenant", made->tenant, "Whose batch it is");
   AddSla(command, "Promise each batch to be done within this time, such as 10m", &made->sla);
   AddLabels(command, "Find its batches by this, too, such as team=billing; repeatable",
             &made->labels);

@@ -311,7 +311,11 @@ class BatchLedger : public BatchRecords {
   // deleting it again is harmless.
   virtual absl::Status Delete(uint64_t batch) = 0;
 
-  // The newest batch with this request id; NotFound when there is none.
+  // The newest batch with this request id of the tenant; NotFound when there is none. Tenants
+  // choose their request ids without regard to each other.
+  virtual absl::StatusOr<Batch> FindByRequest(absl::string_view tenant,
+                                              absl::string_view request_id) = 0;
+  // The newest batch with this request id, of any tenant.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
 
   // A page of the batches with numbers below `below`: up to `max` of them, at least 1. A batch

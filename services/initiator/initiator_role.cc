@@ -253,9 +253,7 @@ struct InitiatorRole::Parts {
                    }
                    scheduler.Advance(batch);
                  }},
-            [role](const std::string& directory, const std::string& request_id) {
-              return role->FindRequest(directory, request_id);
-            }),
+            [role](const v1::FindRequestRequest& request) { return role->FindRequest(request); }),
         queue_metrics(
             {stores.queues, &jobs,
              [heartbeats = stores.heartbeats] { return heartbeats->CanReceive(); },
@@ -438,12 +436,12 @@ absl::StatusOr<std::shared_ptr<const input::ByteSource>> InitiatorRole::OpenCont
   return uploads_->OpenRecorded(batch);
 }
 
-absl::StatusOr<uint64_t> InitiatorRole::FindRequest(const std::string& directory,
-                                                    const std::string& request_id) const {
-  if (directory_id_.empty() || directory != directory_id_) {
+absl::StatusOr<uint64_t> InitiatorRole::FindRequest(const v1::FindRequestRequest& request) const {
+  if (directory_id_.empty() || request.directory() != directory_id_) {
     return absl::FailedPreconditionError("this initiator has another data directory");
   }
-  return parts_->submissions.FindBegun(request_id);
+  if (!request.has_tenant()) return parts_->submissions.FindBegunOfAny(request.request_id());
+  return parts_->submissions.FindBegun({request.tenant(), request.request_id()});
 }
 
 std::vector<std::string> InitiatorRole::Controllers() const {

@@ -77,8 +77,7 @@ class InitiatorRole final : public host::Role {
   batch::EngineDependencies Tools(const host::Stores& stores, Parts* parts) const;
   std::vector<std::string> Controllers() const;
   absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t batch) const;
-  absl::StatusOr<uint64_t> FindRequest(const std::string& directory,
-                                       const std::string& request_id) const;
+  absl::StatusOr<uint64_t> FindRequest(const v1::FindRequestRequest& request) const;
   // The items that all initiators hold back from the job's queue with this first partition.
   int64_t HeldBackFrom(const queue::QueueId& queue) const;
   // The instance names of the live processors.

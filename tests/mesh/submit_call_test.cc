@@ -134,9 +134,11 @@ class CutUploadTest : public BatchServiceTest {
   }
 
   // Sends a part of batch 1 and goes away.
-  void CutOff() {
+  void CutOff(const std::string& tenant = "") {
     Upload upload(stub_.get());
-    upload.SendHeader(Header("halved"));
+    v1::SubmitHeader header = Header("halved");
+    header.set_tenant(tenant);
+    upload.SendHeader(header);
     EXPECT_EQ(upload.Hear().accepted().batch(), 1);
     upload.SendChunk(0, "key\n");
     EXPECT_EQ(upload.Hear().durable().durable_offset(), 4);
@@ -163,6 +165,18 @@ TEST_F(CutUploadTest, IsAProblemOfItsBatchUntilSomebodyGoesOn) {
   resumed.SendHeader(Header("halved"));
   EXPECT_EQ(resumed.Hear().accepted().durable_offset(), 4);
   EXPECT_EQ(Problem(1), "");
+}
+
+// The same id without the tenant would begin another batch.
+TEST_F(CutUploadTest, IsGoneOnWithByItsTenant) {
+  Restart(absl::ZeroDuration());
+  CutOff("acme");
+  for (uint64_t seen = 0; Problem(1).empty();) {
+    scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  }
+  EXPECT_EQ(Problem(1),
+            "the rest of its upload is missing: submit it again with --request-id halved --tenant "
+            "acme, or `muster batch cancel 1`");
 }
 
 TEST_F(CutUploadTest, IsNoProblemWhileItsSenderMayComeBack) {

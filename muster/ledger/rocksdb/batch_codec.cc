@@ -14,6 +14,7 @@ using ledger::Batch;
 using ledger::ItemBoundary;
 
 constexpr absl::string_view kCopyPrefix("\0record ", 8);  // with its NUL
+constexpr absl::string_view kTenantPrefix("\0tenant ", 8);
 
 // Checks and parses `value` into `proto`.
 template <typename Proto>
@@ -50,6 +51,16 @@ std::optional<uint64_t> NumberOfCopy(absl::string_view key) {
   }
   return muster::rocksdb::KeyNumber(key.substr(kCopyPrefix.size()));
 }
+
+// The tenant's length comes first: otherwise two pairs could make one key.
+std::string TenantKey(absl::string_view tenant, absl::string_view request_id) {
+  std::string key(kTenantPrefix);
+  muster::rocksdb::AppendKey(tenant.size(), &key);
+  absl::StrAppend(&key, tenant, request_id);
+  return key;
+}
+
+bool IsTenantKey(absl::string_view key) { return absl::StartsWith(key, kTenantPrefix); }
 
 std::string ItemsKey(uint64_t number, uint64_t first_index) {
   std::string key = BatchKey(number);

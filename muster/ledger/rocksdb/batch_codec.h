@@ -5,6 +5,9 @@
 //   family "progress"  key: number, 8 bytes      value: BatchProgress, rewritten as it grows
 //   family "items"     key: number, first index  value: ItemRun, written once
 //   family "requests"  key: request id           value: number of its newest batch, 8 bytes
+//                      key: TenantKey            value: number of the tenant's newest batch of a
+//                                                       request id, 8 bytes; there once another
+//                                                       tenant has a newer one
 //                      key: CopyKey              value: a copy of the BatchRecord, written once,
 //                                                       without its content
 //
@@ -33,8 +36,11 @@ enum FamilyIndex : size_t { kBatches, kProgress, kItems, kRequests };
 std::string BatchKey(uint64_t number);
 // Of the copy of a batch's record. The ledger takes no such request id.
 std::string CopyKey(uint64_t number);
-// nullopt: `key` is a request id.
+// nullopt: `key` is that of no copy.
 std::optional<uint64_t> NumberOfCopy(absl::string_view key);
+// An older muster, which has no batches of several tenants with one request id, passes them by.
+std::string TenantKey(absl::string_view tenant, absl::string_view request_id);
+bool IsTenantKey(absl::string_view key);
 std::string ItemsKey(uint64_t number, uint64_t first_index);
 
 std::string EncodeRecord(const ledger::Batch& batch);

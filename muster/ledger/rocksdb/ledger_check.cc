@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -92,12 +93,15 @@ class Check {
   absl::Status CheckRequest(absl::string_view id, absl::string_view value, uint64_t newest);
   // Without its request's record, a batch would not be found by the run that goes on with it.
   absl::Status AddMissingRequest(const std::string& request_id, uint64_t newest);
+  // As CheckRequest, of a record that another tenant's newer batch made necessary.
+  absl::Status CheckTenantRequest(absl::string_view key, absl::string_view value);
   // The newest batch of each request id.
   std::map<std::string, uint64_t> BatchesByRequest() const;
 
   muster::rocksdb::RepairSession* const session_;  // not owned
   base::Clock* const clock_;                       // not owned
   std::map<uint64_t, StoredBatch> batches_;
+  std::set<uint64_t> by_tenant_;  // batches that the records of their tenants name
 };
 
 absl::StatusOr<std::optional<uint64_t>> Check::NumberIn(size_t family, absl::string_view key,
@@ -303,11 +307,45 @@ absl::Status Check::CheckRequests() {
   std::map<std::string, uint64_t> missing = BatchesByRequest();
   const auto check = [&](absl::string_view id, absl::string_view value) {
     if (NumberOfCopy(id).has_value()) return absl::OkStatus();
+    if (IsTenantKey(id)) return CheckTenantRequest(id, value);
     const auto found = missing.extract(std::string(id));
     return CheckRequest(id, value, found.empty() ? 0 : found.mapped());
   };
   MUSTER_RETURN_IF_ERROR(session_->ForEach(kRequests, check));
-  for (const auto& [id, newest] : missing) MUSTER_RETURN_IF_ERROR(AddMissingRequest(id, newest));
+  for (const auto& [id, newest] : missing) {
+    // A newer one of another tenant was deleted.
+    if (by_tenant_.contains(newest)) continue;
+    MUSTER_RETURN_IF_ERROR(AddMissingRequest(id, newest));
+  }
+  return absl::OkStatus();
+}
+
+// A batch whose record is gone was another tenant's only in name: nothing is made of the key alone.
+absl::Status Check::CheckTenantRequest(absl::string_view key, absl::string_view value) {
+  session_->Count(1);
+  const std::string name = absl::StrCat("request '", absl::CHexEscape(key), "'");
+  const absl::StatusOr<absl::string_view> payload = muster::rocksdb::CheckedPayload(value, name);
+  if (payload.ok() && payload->size() == 8) {
+    const auto found = batches_.find(muster::rocksdb::KeyNumber(*payload));
+    if (found != batches_.end() && IsKnown(found->second) &&
+        key == TenantKey(found->second.batch.tenant, found->second.batch.request_id)) {
+      by_tenant_.insert(found->first);
+      return absl::OkStatus();
+    }
+  }
+  uint64_t newest = 0;
+  for (const auto& [number, stored] : batches_) {
+    if (IsKnown(stored) && key == TenantKey(stored.batch.tenant, stored.batch.request_id)) {
+      newest = number;
+    }
+  }
+  Damage damage{.kind = "request", .name = name};
+  damage.why = payload.ok() ? "it speaks of no batch of its tenant"
+                            : std::string(payload.status().message());
+  damage.remedy = newest == 0 ? "is taken away" : absl::StrCat("speaks of batch ", newest);
+  damage.records = {session_->Stored(kRequests, key, value)};
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
+  if (newest != 0) session_->Put(kRequests, key, muster::rocksdb::CheckedValue(BatchKey(newest)));
   return absl::OkStatus();
 }
 

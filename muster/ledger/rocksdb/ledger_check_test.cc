@@ -295,6 +295,29 @@ TEST_F(LedgerCheckTest, MakesARequestAgainThatIsNotThere) {
   EXPECT_EQ(ledger_->FindByRequestId("same")->number, 2u);
 }
 
+TEST_F(LedgerCheckTest, KnowsTheRequestsOfSeveralTenants) {
+  Open();
+  Batch batch;
+  batch.request_id = "shared";
+  for (const std::string tenant : {"acme", "globex"}) {
+    batch.tenant = tenant;
+    batch.number = tenant == "acme" ? 4 : 5;
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  }
+  ledger_.reset();
+  last_batch_ = 5;
+  EXPECT_THAT(Check(), IsEmpty());
+  FlipAByte(kRequests, TenantKey("acme", "shared"));
+  Mend();
+  EXPECT_EQ(ledger_->FindByRequest("acme", "shared")->number, 4u);
+  ASSERT_TRUE(ledger_->Cancel(5, absl::FromUnixSeconds(9), "").ok());
+  ASSERT_TRUE(ledger_->BeginToDropItems(5).ok());
+  ASSERT_TRUE(ledger_->Delete(5).ok());
+  ledger_.reset();
+  last_batch_ = 4;
+  EXPECT_THAT(Check(), IsEmpty()) << "the tenant's record names the newest that is there";
+}
+
 TEST_F(LedgerCheckTest, TakesAwayKeysThatNoRecordHas) {
   Change([](muster::rocksdb::Database* database) {
     ASSERT_TRUE(database->db()->Put({}, database->family(kBatches), "short", "x").ok());

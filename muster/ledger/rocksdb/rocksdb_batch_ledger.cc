@@ -58,6 +58,11 @@ bool IsStep(BatchState from, BatchState to) {
   return false;
 }
 
+// Whether a record of the family "requests" that is none of a request may have this key.
+bool IsReserved(absl::string_view request_id) {
+  return NumberOfCopy(request_id).has_value() || IsTenantKey(request_id);
+}
+
 // Stops the process unless `now` can follow on `was`, the stored progress of the same batch. Only
 // an append changes the counts of items, and it writes by itself. What the stored progress says is
 // not checked: it comes from the disk.
@@ -165,7 +170,7 @@ absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const Ite
                    begun.enqueued_items == 0,
                "batch ", begun.number, " is ", BatchStateName(begun.state), ", items ", begun.items,
                ", enqueued ", begun.enqueued_items);
-  if (NumberOfCopy(begun.request_id).has_value()) {
+  if (IsReserved(begun.request_id)) {
     return absl::InvalidArgumentError("the ledger needs this request id for itself");
   }
   Batch batch = begun;
@@ -184,7 +189,7 @@ absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const Ite
     if (!items.empty()) {
       write.Put(database_->family(kItems), ItemsKey(batch.number, 0), EncodeItems(items));
     }
-    write.Put(database_->family(kRequests), batch.request_id, muster::rocksdb::CheckedValue(key));
+    MUSTER_RETURN_IF_ERROR(AddRequestLocked(batch, &write));
     write.Put(database_->family(kRequests), CopyKey(batch.number), EncodeCopy(batch));
     MUSTER_RETURN_IF_ERROR(index_.WriteState(nullptr, batch, &write));
     RememberLocked(batch);
@@ -392,12 +397,43 @@ absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {
 }
 
 absl::StatusOr<Batch> RocksDbBatchLedger::FindByRequestId(absl::string_view request_id) {
+  base::MutexLock lock(&mu_);
+  return FindLocked(request_id, request_id);
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::FindByRequest(absl::string_view tenant,
+                                                        absl::string_view request_id) {
+  base::MutexLock lock(&mu_);
+  absl::StatusOr<Batch> newest = FindLocked(request_id, request_id);
+  if (newest.ok() && newest->tenant == tenant) return newest;
+  if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest;
+  return FindLocked(TenantKey(tenant, request_id), request_id);
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::FindLocked(absl::string_view key,
+                                                     absl::string_view request_id) {
   const std::string what = absl::StrCat("ledger: request '", request_id, "'");
-  if (NumberOfCopy(request_id).has_value()) return absl::NotFoundError(what);
-  MUSTER_ASSIGN_OR_RETURN(const std::string value, Read(kRequests, request_id, what));
-  MUSTER_ASSIGN_OR_RETURN(const absl::string_view key,
+  if (IsReserved(request_id)) return absl::NotFoundError(what);
+  MUSTER_ASSIGN_OR_RETURN(const std::string value, Read(kRequests, key, what));
+  MUSTER_ASSIGN_OR_RETURN(const absl::string_view number,
                           muster::rocksdb::CheckedPayload(value, what));
-  return Get(muster::rocksdb::KeyNumber(key));
+  return GetLocked(muster::rocksdb::KeyNumber(number));
+}
+
+// The tenants' own records are written only where several tenants have batches of a request id:
+// most ledgers have none.
+absl::Status RocksDbBatchLedger::AddRequestLocked(const Batch& batch,
+                                                  ::rocksdb::WriteBatch* write) {
+  ::rocksdb::ColumnFamilyHandle* const family = database_->family(kRequests);
+  const absl::StatusOr<Batch> newest = FindLocked(batch.request_id, batch.request_id);
+  if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
+  if (newest.ok() && newest->tenant != batch.tenant) {
+    write->Put(family, TenantKey(newest->tenant, batch.request_id),
+               muster::rocksdb::CheckedValue(BatchKey(newest->number)));
+    write->Delete(family, TenantKey(batch.tenant, batch.request_id));
+  }
+  write->Put(family, batch.request_id, muster::rocksdb::CheckedValue(BatchKey(batch.number)));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Batch> RocksDbBatchLedger::ReadListed(uint64_t number, absl::string_view value,

@@ -73,7 +73,11 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status DropItems(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Delete(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override ABSL_LOCKS_EXCLUDED(mu_);
-  absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override;
+  absl::StatusOr<ledger::Batch> FindByRequest(absl::string_view tenant,
+                                              absl::string_view request_id) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::BatchPage> ListBelow(uint64_t below, size_t max) override;
   absl::StatusOr<std::vector<uint64_t>> ListOpen() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<uint64_t> HighestNumber() override ABSL_LOCKS_EXCLUDED(mu_);
@@ -98,6 +102,12 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Writes the growing part of `batch`, and remembers it. Not synced.
   absl::Status StoreProgressLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The batch that the record at `key` of the family "requests" names.
+  absl::StatusOr<ledger::Batch> FindLocked(absl::string_view key, absl::string_view request_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Adds the record of the request of `batch`, and one of another tenant's batch that it hides.
+  absl::Status AddRequestLocked(const ledger::Batch& batch, ::rocksdb::WriteBatch* write)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> Read(size_t family, absl::string_view key,
                                    absl::string_view what) const;
   // The batch of a list, whose record is `value`. NotFound: it has no progress.

@@ -146,11 +146,13 @@ absl::Status RocksDbBatchLedger::DeleteLocked(const Batch& batch) {
   write.Delete(database_->family(kBatches), key);
   write.Delete(database_->family(kProgress), key);
   write.Delete(database_->family(kRequests), CopyKey(number));
-  const absl::StatusOr<std::string> newest =
-      Read(kRequests, batch.request_id, absl::StrCat("ledger: request '", batch.request_id, "'"));
-  // The request id may have a newer batch.
-  if (newest.ok() && *newest == muster::rocksdb::CheckedValue(key)) {
-    write.Delete(database_->family(kRequests), batch.request_id);
+  for (const std::string& request : {batch.request_id, TenantKey(batch.tenant, batch.request_id)}) {
+    const absl::StatusOr<std::string> newest =
+        Read(kRequests, request, absl::StrCat("ledger: request '", batch.request_id, "'"));
+    // The request id may have a newer batch.
+    if (newest.ok() && *newest == muster::rocksdb::CheckedValue(key)) {
+      write.Delete(database_->family(kRequests), request);
+    }
   }
   return index_.WriteDeleted(batch, &write);
 }

@@ -422,6 +422,38 @@ TEST_F(LedgerTest, ARequestIdFindsItsNewestBatch) {
   EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequestId("never").status()));
 }
 
+TEST_F(LedgerTest, ARequestIdFindsTheNewestBatchOfEachTenant) {
+  Batch batch;
+  batch.request_id = "same";
+  const auto create = [&](uint64_t number, const std::string& tenant) {
+    batch.number = number;
+    batch.tenant = tenant;
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  };
+  create(1, "acme");  // as a muster wrote it that knew one batch of an id
+  EXPECT_EQ(ledger_->FindByRequest("acme", "same")->number, 1u);
+  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("", "same").status()));
+  create(2, "globex");
+  create(3, "");
+  create(4, "globex");
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_EQ(ledger_->FindByRequest("acme", "same")->number, 1u);
+    EXPECT_EQ(ledger_->FindByRequest("globex", "same")->number, 4u);
+    EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 3u);
+    EXPECT_EQ(ledger_->FindByRequestId("same")->number, 4u);
+    EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("a", "cmesame").status()));
+    Open();
+  }
+  for (const uint64_t number : {4, 1}) {
+    ASSERT_TRUE(ledger_->Cancel(number, absl::FromUnixSeconds(9), "").ok());
+    ASSERT_TRUE(ledger_->BeginToDropItems(number).ok());
+    ASSERT_TRUE(ledger_->Delete(number).ok());
+  }
+  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("acme", "same").status()));
+  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("globex", "same").status()));
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 3u);
+}
+
 TEST_F(LedgerTest, ListsBatchesInPagesWithTheNewestFirst) {
   for (const uint64_t number : {1, 2, 4, 5}) Create(number);
   Complete(4);

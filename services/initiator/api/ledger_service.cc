@@ -143,8 +143,7 @@ grpc::Status LedgerService::FindRequest(grpc::ServerContext* context,
                                         v1::FindRequestResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     if (!find_request_) return absl::FailedPreconditionError("this initiator is alone");
-    MUSTER_ASSIGN_OR_RETURN(const uint64_t batch,
-                            find_request_(request->directory(), request->request_id()));
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t batch, find_request_(*request));
     response->set_batch(batch);
     return absl::OkStatus();
   });

@@ -21,8 +21,8 @@ namespace muster::initiator::api {
 class LedgerService final : public v1::LedgerService::Service {
  public:
   // Answers FindRequest, with its statuses; empty: this initiator claims no request ids.
-  using FindRequestBatch = std::function<absl::StatusOr<uint64_t>(const std::string& directory,
-                                                                  const std::string& request_id)>;
+  using FindRequestBatch =
+      std::function<absl::StatusOr<uint64_t>(const v1::FindRequestRequest& request)>;
   // The file that holds the content of a batch: an absolute path. NotFound: no file does.
   using FindContentFile = std::function<absl::StatusOr<std::string>(const ledger::Batch& batch)>;
 

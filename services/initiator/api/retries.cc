@@ -330,8 +330,9 @@ absl::StatusOr<v1::RetryRejectionsResponse> Retries::RetryHeld(
 }
 
 // Submissions::Begin would hold it against the job as it is now, which may have changed since.
-absl::StatusOr<std::optional<ledger::Batch>> Retries::FindBegun(const std::string& request_id) {
-  absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(request_id);
+absl::StatusOr<std::optional<ledger::Batch>> Retries::FindBegun(const std::string& tenant,
+                                                                const std::string& request_id) {
+  absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequest(tenant, request_id);
   if (absl::IsNotFound(known.status())) return std::nullopt;
   MUSTER_RETURN_IF_ERROR(known.status());
   if (known->undecided) return std::nullopt;
@@ -480,7 +481,7 @@ absl::StatusOr<uint64_t> Retries::Submit(Content* content, report::RetryClaim* c
                                          const std::function<bool()>& is_cancelled) {
   const uint64_t of = content->batch().number;
   MUSTER_ASSIGN_OR_RETURN(std::optional<ledger::Batch> begun,
-                          FindBegun(RequestIdOf(of, claim->retry)));
+                          FindBegun(content->batch().tenant, RequestIdOf(of, claim->retry)));
   Attempt attempt(deps_, content, claim);
   const absl::StatusOr<uint64_t> submitted = attempt.Run(std::move(begun), is_cancelled);
   if (!submitted.ok()) return attempt.Failed(submitted.status());

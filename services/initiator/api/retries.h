@@ -76,7 +76,8 @@ class Retries {
   absl::StatusOr<uint64_t> Submit(Content* content, report::RetryClaim* claim,
                                   const std::function<bool()>& is_cancelled);
   // The batch that an earlier call has begun; nullopt: none has.
-  absl::StatusOr<std::optional<ledger::Batch>> FindBegun(const std::string& request_id);
+  absl::StatusOr<std::optional<ledger::Batch>> FindBegun(const std::string& tenant,
+                                                         const std::string& request_id);
   // Frees what a batch retries that was deleted while it was told to the report.
   absl::Status CheckThere(uint64_t batch);
 

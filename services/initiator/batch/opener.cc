@@ -65,7 +65,7 @@ absl::Status RecordUnderNewNumber(ledger::BatchLedger* ledger, sync::UniqueIdGen
 
 absl::StatusOr<Submission> BatchOpener::Open(const SubmitRequest& request,
                                              const std::stop_token& stop) {
-  absl::StatusOr<Batch> prior = ledger_->FindByRequestId(request.request_id);
+  absl::StatusOr<Batch> prior = ledger_->FindByRequest(request.tenant, request.request_id);
   if (absl::IsNotFound(prior.status())) return Begin(request, nullptr, stop);
   MUSTER_RETURN_IF_ERROR(prior.status());
   if (prior->state == BatchState::kCancelled) {

@@ -31,9 +31,10 @@ absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
     if (alone < options_.sender_grace) return absl::OkStatus();
   }
   if (tools_.content->IsSealed(batch.number)) return absl::OkStatus();
+  const std::string tenant = batch.tenant.empty() ? "" : absl::StrCat(" --tenant ", batch.tenant);
   return absl::UnavailableError(
       absl::StrCat("the rest of its upload is missing: submit it again with --request-id ",
-                   batch.request_id, ", or `muster batch cancel ", batch.number, "`"));
+                   batch.request_id, tenant, ", or `muster batch cancel ", batch.number, "`"));
 }
 
 bool BatchScheduler::StatusHere(BatchStatus* batch_status) {

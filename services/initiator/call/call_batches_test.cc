@@ -75,10 +75,11 @@ class CallBatchesTest : public ::testing::Test {
   std::unique_ptr<ledger::BatchLedger> ledger_ =
       backend::OpenBatchLedger(backend::DataDirUrls(dir_.path()).ledger, backend::Mode::kReadWrite)
           .value();
-  submit::RequestClaims claims_{
-      &store_, {"here", "initiator", "here:7700"}, [](const v1::RequestClaim&, absl::string_view) {
-        return absl::NotFoundError("it has none");
-      }};
+  submit::RequestClaims claims_{&store_,
+                                {"here", "initiator", "here:7700"},
+                                [](const v1::RequestClaim&, const submit::RequestName&) {
+                                  return absl::NotFoundError("it has none");
+                                }};
   std::function<void()> before_draft_;
   std::unique_ptr<submit::Submissions> submissions_;
   std::unique_ptr<CallBatches> batches_;

@@ -66,8 +66,8 @@ class OnceTest : public ::testing::Test {
     it.ledger = backend::OpenBatchLedger(urls.ledger, backend::Mode::kReadWrite).value();
     it.claims = std::make_unique<submit::RequestClaims>(
         &records_, submit::RequestClaims::Owner{name, "initiator-" + name, name + ":7700"},
-        [this](const v1::RequestClaim& claim, absl::string_view id) {
-          return initiators_.at(claim.directory()).submissions->FindBegun(std::string(id));
+        [this](const v1::RequestClaim& claim, const submit::RequestName& request) {
+          return initiators_.at(claim.directory()).submissions->FindBegun(request);
         });
     submit::Submissions::Dependencies submissions{
         &jobs_,

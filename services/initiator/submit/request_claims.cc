@@ -90,7 +90,7 @@ absl::Status RequestClaims::Claim(const ledger::Batch& batch) {
 
 absl::Status RequestClaims::CheckFree(const v1::RequestClaim& claim,
                                       const ledger::Batch& batch) const {
-  const absl::StatusOr<uint64_t> begun = ask_owner_(claim, batch.request_id);
+  const absl::StatusOr<uint64_t> begun = ask_owner_(claim, {batch.tenant, batch.request_id});
   if (begun.ok()) {
     return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
                                "this request id belongs to batch ", *begun, " of ", NameOf(claim),
@@ -139,10 +139,11 @@ AskOwner AskInitiators(rpc::InstanceAddresses addresses, rpc::ChannelOptions cha
   const auto initiators = std::make_shared<rpc::InstanceClient<v1::LedgerService>>(
       "initiator", std::move(addresses), std::move(channel_options));
   return [initiators](const v1::RequestClaim& claim,
-                      absl::string_view id) -> absl::StatusOr<uint64_t> {
+                      const RequestName& named) -> absl::StatusOr<uint64_t> {
     v1::FindRequestRequest request;
     request.set_directory(claim.directory());
-    request.set_request_id(std::string(id));
+    request.set_request_id(named.id);
+    request.set_tenant(named.tenant);
     // First where it was; it may have come back elsewhere, with its data directory.
     const rpc::AskOptions options{.first = claim.address(), .timeout = kAskTimeout};
     const auto judge = [](const absl::Status& answer) {

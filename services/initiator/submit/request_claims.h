@@ -37,11 +37,17 @@
 
 namespace muster::initiator::submit {
 
-// Asks the owner of `claim` for its batch of the request id. NotFound: it has none, or a cancelled
-// one that no schedule made, and will have none without a new claim. Unavailable: the owner does
-// not answer.
-using AskOwner =
-    std::function<absl::StatusOr<uint64_t>(const v1::RequestClaim& claim, absl::string_view id)>;
+// What names a submission: tenants choose their request ids without regard to each other.
+struct RequestName {
+  std::string tenant;
+  std::string id;
+};
+
+// Asks the owner of `claim` for its batch of the request. NotFound: it has none, or a cancelled one
+// that no schedule made, and will have none without a new claim. Unavailable: the owner does not
+// answer.
+using AskOwner = std::function<absl::StatusOr<uint64_t>(const v1::RequestClaim& claim,
+                                                        const RequestName& request)>;
 
 // Thread-safe.
 class RequestClaims {

@@ -51,7 +51,9 @@ class RequestClaimsTest : public ::testing::Test {
                     .value();
     it.claims = std::make_unique<RequestClaims>(
         &shared_, RequestClaims::Owner{name, "initiator-" + name, name + ":7700"},
-        [this](const v1::RequestClaim& claim, absl::string_view id) { return Ask(claim, id); });
+        [this](const v1::RequestClaim& claim, const RequestName& request) {
+          return Ask(claim, request);
+        });
     it.submissions = std::make_unique<Submissions>(Submissions::Dependencies{
         &jobs_, it.ledger.get(), &numbers_, it.uploads.get(),
         [](const job::JobDefinition&) { return "1"; },
@@ -59,10 +61,10 @@ class RequestClaimsTest : public ::testing::Test {
   }
 
   // What the owner of the claim answers.
-  absl::StatusOr<uint64_t> Ask(const v1::RequestClaim& claim, absl::string_view id) {
+  absl::StatusOr<uint64_t> Ask(const v1::RequestClaim& claim, const RequestName& request) {
     const Initiator& owner = initiators_.at(claim.directory());
     if (!owner.answers) return absl::UnavailableError("no answer");
-    return owner.submissions->FindBegun(std::string(id));
+    return owner.submissions->FindBegun(request);
   }
 
   absl::StatusOr<ledger::Batch> Begin(const std::string& initiator, const std::string& id = "march",
@@ -214,6 +216,29 @@ TEST_F(RequestClaimsTest, KeepTenantsApart) {
   one.tenant = "ab", one.request_id = "c";
   other.tenant = "a", other.request_id = "bc";
   EXPECT_NE(ClaimKeyOf(one), ClaimKeyOf(other));
+}
+
+// On one initiator the id was refused as another tenant's, or answered as its batch.
+TEST_F(RequestClaimsTest, KeepTenantsApartOnOneInitiator) {
+  const auto acme = Begin("a", "march", "acme");
+  const auto globex = Begin("a", "march", "globex");
+  const auto none = Begin("a", "march");
+  ASSERT_TRUE(acme.ok() && globex.ok() && none.ok()) << globex.status() << none.status();
+  EXPECT_EQ(BatchesOf("a"), 3u);
+  EXPECT_EQ(Begin("a", "march", "acme")->number, acme->number);
+  EXPECT_EQ(Begin("a", "march", "globex")->number, globex->number);
+  EXPECT_EQ(Begin("a", "march")->number, none->number);
+  ExpectElsewhere(Begin("b", "march", "acme").status(), *acme, "a");
+  ExpectElsewhere(Begin("b", "march", "globex").status(), *globex, "a");
+}
+
+// It names no tenant, and must not begin a second batch.
+TEST_F(RequestClaimsTest, AreFoundByAnInitiatorOfAnOlderMuster) {
+  const auto acme = Begin("a", "march", "acme");
+  EXPECT_EQ(*initiators_["a"].submissions->FindBegunOfAny("march"), acme->number);
+  const auto globex = Begin("a", "march", "globex");
+  EXPECT_EQ(*initiators_["a"].submissions->FindBegunOfAny("march"), globex->number);
+  EXPECT_TRUE(absl::IsNotFound(initiators_["a"].submissions->FindBegunOfAny("april").status()));
 }
 
 TEST_F(RequestClaimsTest, EndWithTheirBatch) {

@@ -54,6 +54,11 @@ bool IsIdFree(const ledger::Batch& batch) {
          !schedule::IsOfSchedule(batch.request_id, batch.labels);
 }
 
+// The key of requests_. The tenant's length comes first: otherwise two pairs could make one text.
+std::string HeldAs(const RequestName& request) {
+  return absl::StrCat(request.tenant.size(), " ", request.tenant, request.id);
+}
+
 constexpr char kJobChanged[] = "muster.initiator/job_changed";
 
 absl::Status JobChanged(const job::JobDefinition& job) {
@@ -116,7 +121,7 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
   for (bool admitted = false;;) {
     NewBatch begun;
     {
-      const base::KeyedMutex::Lock lock(&requests_, header.request_id());
+      const base::KeyedMutex::Lock lock(&requests_, HeldAs({header.tenant(), header.request_id()}));
       MUSTER_ASSIGN_OR_RETURN(const std::optional<ledger::Batch> known,
                               Find(header, recall, &begun));
       if (known.has_value()) {
@@ -156,8 +161,8 @@ absl::StatusOr<ledger::Batch> Submissions::Begin(const v1::SubmitHeader& header,
   }
 }
 
-absl::StatusOr<ledger::Batch> Submissions::FindDecided(const std::string& request_id) {
-  absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequestId(request_id);
+absl::StatusOr<ledger::Batch> Submissions::FindDecided(const RequestName& request) {
+  absl::StatusOr<ledger::Batch> known = deps_.ledger->FindByRequest(request.tenant, request.id);
   if (!known.ok() || !known->undecided) return known;
   MUSTER_ASSIGN_OR_RETURN(const bool stays, DecideHeld(*known));
   if (stays) return deps_.ledger->Get(known->number);
@@ -166,7 +171,7 @@ absl::StatusOr<ledger::Batch> Submissions::FindDecided(const std::string& reques
 
 absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitHeader& header,
                                                                bool recall, NewBatch* begun) {
-  const absl::StatusOr<ledger::Batch> known = FindDecided(header.request_id());
+  const absl::StatusOr<ledger::Batch> known = FindDecided({header.tenant(), header.request_id()});
   const bool is_new = absl::IsNotFound(known.status()) || (known.ok() && IsIdFree(*known));
   if (!is_new) MUSTER_RETURN_IF_ERROR(known.status());
   // An upload that was cut off continues even if its job was changed or deleted: the batch is bound
@@ -229,9 +234,16 @@ absl::StatusOr<std::optional<uint64_t>> Submissions::NewestBatchOf(const std::st
   return newest->second;
 }
 
-absl::StatusOr<uint64_t> Submissions::FindBegun(const std::string& request_id) {
-  const base::KeyedMutex::Lock lock(&requests_, request_id);
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, FindDecided(request_id));
+absl::StatusOr<uint64_t> Submissions::FindBegunOfAny(const std::string& request_id) {
+  const absl::StatusOr<ledger::Batch> newest = deps_.ledger->FindByRequestId(request_id);
+  if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
+  // Where there is none yet, one of no tenant may be about to be recorded.
+  return FindBegun({newest.ok() ? newest->tenant : "", request_id});
+}
+
+absl::StatusOr<uint64_t> Submissions::FindBegun(const RequestName& request) {
+  const base::KeyedMutex::Lock lock(&requests_, HeldAs(request));
+  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, FindDecided(request));
   if (!IsIdFree(batch)) return batch.number;
   return absl::NotFoundError(absl::StrCat("batch ", batch.number, " is cancelled"));
 }
@@ -267,7 +279,6 @@ absl::Status Submissions::CheckSame(const v1::SubmitHeader& header, const std::s
                                ? "of no handler version"
                                : absl::StrCat("of handler version ", batch.handler_version));
   }
-  if (header.tenant() != batch.tenant) return RequestIdReused(batch.number, "of another tenant");
   return absl::OkStatus();
 }
 
@@ -375,7 +386,7 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Record(
 absl::StatusOr<bool> Submissions::Decide(uint64_t number) {
   absl::StatusOr<ledger::Batch> batch = deps_.ledger->Get(number);
   if (batch.ok() && batch->undecided) {
-    const base::KeyedMutex::Lock lock(&requests_, batch->request_id);
+    const base::KeyedMutex::Lock lock(&requests_, HeldAs({batch->tenant, batch->request_id}));
     batch = deps_.ledger->Get(number);  // a submit may have decided it meanwhile
     if (batch.ok() && batch->undecided) return DecideHeld(*batch);
   }

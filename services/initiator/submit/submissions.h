@@ -114,9 +114,12 @@ class Submissions {
       const std::optional<batch::InlineContent>& whole = std::nullopt,
       const BeginOptions& options = BeginOptions());
 
-  // The batch of this request id, as AskOwner answers it for this initiator. Waits while a
-  // submission with the id is being recorded, and decides one that an earlier process left.
-  absl::StatusOr<uint64_t> FindBegun(const std::string& request_id);
+  // The batch of the request, as AskOwner answers it for this initiator. Waits while a submission
+  // of it is being recorded, and decides one that an earlier process left.
+  absl::StatusOr<uint64_t> FindBegun(const RequestName& request);
+  // The same of any tenant, for an initiator of an older muster, which does not say which: the
+  // newest with the id, whose tenant may be another.
+  absl::StatusOr<uint64_t> FindBegunOfAny(const std::string& request_id);
 
   // Decides a batch that an earlier process has left undecided. False: it was withdrawn, because
   // its request id is another initiator's, or its job has changed; its submitter was never told of
@@ -139,11 +142,11 @@ class Submissions {
   // may be as this process knows it.
   absl::StatusOr<std::optional<ledger::Batch>> Find(const v1::SubmitHeader& header, bool recall,
                                                     NewBatch* begun);
-  // The newest batch of the request id, once it is decided; NotFound: none.
-  absl::StatusOr<ledger::Batch> FindDecided(const std::string& request_id);
+  // The newest batch of the request, once it is decided; NotFound: none. The caller holds it.
+  absl::StatusOr<ledger::Batch> FindDecided(const RequestName& request);
   // As Dependencies::confirm; releases the claim of a batch that is refused for good.
   absl::Status Confirm(const ledger::Batch& batch) const;
-  // As Decide, of an undecided batch; the caller holds its request id.
+  // As Decide, of an undecided batch; the caller holds its request.
   absl::StatusOr<bool> DecideHeld(const ledger::Batch& batch);
   // The definition of the job. A job that the registry has lost with its store is put back from the
   // newest batch of the job in the ledger. NotFound: no such job.
@@ -171,9 +174,9 @@ class Submissions {
   std::future<Result> Beside(std::function<Result()> call);
 
   const Dependencies deps_;
-  // Held per request id from the search for its batch until the batch is recorded, so that two
-  // headers with one request id make one batch. Submissions with other request ids share syncs of
-  // the ledger meanwhile.
+  // Held per request (HeldAs) from the search for its batch until the batch is recorded, so that
+  // two headers of one request make one batch. Other submissions share syncs of the ledger
+  // meanwhile.
   base::KeyedMutex requests_;
 
   base::Mutex mu_;

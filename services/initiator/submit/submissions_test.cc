@@ -88,8 +88,8 @@ class SubmissionsTest : public ::testing::Test {
                     .value();
     it.claims = std::make_unique<RequestClaims>(
         it.store.get(), RequestClaims::Owner{name, "initiator-" + name, name + ":7700"},
-        [this](const v1::RequestClaim& claim, absl::string_view id) {
-          return of(claim.directory()).submissions->FindBegun(std::string(id));
+        [this](const v1::RequestClaim& claim, const RequestName& request) {
+          return of(claim.directory()).submissions->FindBegun(request);
         });
     it.submissions = std::make_unique<Submissions>(
         Submissions::Dependencies{it.jobs.get(), it.ledger.get(), &numbers_, it.uploads.get(),

@@ -65,7 +65,8 @@ absl::Status Send(const SubmitTools& tools, uint64_t batch, absl::string_view co
 absl::StatusOr<uint64_t> SubmitWhole(const SubmitTools& tools, const v1::SubmitHeader& header,
                                      absl::string_view content) {
   // Begin takes a request id whose batch is cancelled for a new one.
-  const absl::StatusOr<ledger::Batch> known = tools.ledger->FindByRequestId(header.request_id());
+  const absl::StatusOr<ledger::Batch> known =
+      tools.ledger->FindByRequest(header.tenant(), header.request_id());
   if (known.ok() && known->state == ledger::BatchState::kCancelled) return known->number;
   std::optional<batch::InlineContent> whole;
   if (content.size() <= batch::kMaxInlineContentBytes) {
