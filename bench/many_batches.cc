@@ -201,6 +201,8 @@ void MeasureFinished(uint64_t count) {
     for (const ledger::Batch& batch : page.batches) numbers.push_back(batch.number);
     OrDie(client.ListProgress(numbers));
   });
+  const double first_unknown_job = Seconds([&] { (void)ledger->FindNewestOfJob("never"); });
+  const double unknown_job = Seconds([&] { (void)ledger->FindNewestOfJob("never"); });
   std::vector<double> creates;
   for (uint64_t i = 1; i <= 200; ++i) {
     creates.push_back(Seconds([&] {
@@ -212,9 +214,10 @@ void MeasureFinished(uint64_t count) {
   std::sort(creates.begin(), creates.end());
   std::printf(
       "{\"finished\":%llu,\"first_open_s\":%.3f,\"open_s\":%.3f,\"jobs_s\":%.3f,\"list_ms\":%.2f,"
-      "\"create_p50_ms\":%.2f,\"resident_mb\":%.0f}\n",
+      "\"first_unknown_job_s\":%.3f,\"unknown_job_ms\":%.3f,\"create_p50_ms\":%.2f,"
+      "\"resident_mb\":%.0f}\n",
       static_cast<unsigned long long>(count), first_open, next_open, jobs, list * 1e3,
-      creates[creates.size() / 2] * 1e3, ResidentMegabytes());
+      first_unknown_job, unknown_job * 1e3, creates[creates.size() / 2] * 1e3, ResidentMegabytes());
 }
 
 void MeasureOpen(uint64_t count) {

@@ -318,6 +318,11 @@ class BatchLedger : public BatchRecords {
   // The newest batch with this request id, of any tenant.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
 
+  // The newest batch of the job; NotFound when there is none. Passes over batches whose records are
+  // damaged. Costs the same however many batches there are, but for the first call on a ledger that
+  // an older muster has written to: it reads all of them once, and holds up no writer.
+  virtual absl::StatusOr<Batch> FindNewestOfJob(absl::string_view job) = 0;
+
   // A page of the batches with numbers below `below`: up to `max` of them, at least 1. A batch
   // whose record is corrupt is logged as an error, with its number, and left out, so that it does
   // not hide the others; Get says what is wrong with it. Reads the page alone, and holds up no

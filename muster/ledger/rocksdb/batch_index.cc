@@ -25,11 +25,20 @@ constexpr size_t kWriteBytes = size_t{1} << 20;
 
 constexpr absl::string_view kDue = "due";
 constexpr absl::string_view kHighest = "highest";
+constexpr absl::string_view kJob = "job/";
+constexpr absl::string_view kJobsAreWhole = "jobs_are_whole";
 constexpr absl::string_view kOpen = "open";
-constexpr absl::string_view kStamp = "stamp";
+constexpr absl::string_view kStamp = "stamp2";
 
 std::string OpenKey(uint64_t number) {
   std::string key(kOpen);
+  muster::rocksdb::AppendKey(number, &key);
+  return key;
+}
+
+// Names of jobs have no NUL.
+std::string JobKey(absl::string_view job, uint64_t number) {
+  std::string key = absl::StrCat(kJob, job, absl::string_view("\0", 1));
   muster::rocksdb::AppendKey(number, &key);
   return key;
 }
@@ -78,6 +87,9 @@ absl::Status BatchIndex::Read() {
   if (read.ok() && highest.size() == sizeof(uint64_t)) {
     highest_deleted_ = muster::rocksdb::KeyNumber(highest);
   }
+  std::string none;
+  jobs_are_whole_ =
+      database_->db()->Get({}, database_->default_family(), ToSlice(kJobsAreWhole), &none).ok();
   return absl::OkStatus();
 }
 
@@ -85,11 +97,15 @@ absl::Status BatchIndex::Make(bool read_only) {
   ::rocksdb::WriteBatch write;
   for (const uint64_t stale : open_) write.Delete(database_->default_family(), OpenKey(stale));
   open_.clear();
+  jobs_are_whole_ = false;
+  write.Delete(database_->default_family(), ToSlice(kJobsAreWhole));
   ::rocksdb::ReadOptions once;
   once.fill_cache = false;
   const std::unique_ptr<::rocksdb::Iterator> it(
       database_->db()->NewIterator(once, database_->family(kProgress)));
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+  it->SeekToFirst();
+  const bool is_new = !it->Valid() && it->status().ok();
+  for (; it->Valid(); it->Next()) {
     const uint64_t number = muster::rocksdb::KeyNumber(muster::rocksdb::Copy(it->key()));
     Batch batch;
     const absl::Status read = DecodeProgress(muster::rocksdb::Copy(it->value()), number, &batch);
@@ -113,7 +129,11 @@ absl::Status BatchIndex::Make(bool read_only) {
     }
   }
   MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(it->status(), "ledger: progress of batches"));
-  return read_only ? absl::OkStatus() : Write(&write);
+  if (read_only) return absl::OkStatus();
+  if (is_new) write.Put(database_->default_family(), ToSlice(kJobsAreWhole), "");
+  MUSTER_RETURN_IF_ERROR(Write(&write));
+  jobs_are_whole_ = is_new;
+  return absl::OkStatus();
 }
 
 absl::Status BatchIndex::Write(::rocksdb::WriteBatch* write) {
@@ -128,6 +148,7 @@ absl::Status BatchIndex::WriteState(const Batch* was, const Batch& batch,
   ::rocksdb::ColumnFamilyHandle* const family = database_->default_family();
   const bool over = ledger::IsOver(batch.state);
   const bool was_open = open_.contains(batch.number);
+  if (was == nullptr) write->Put(family, JobKey(batch.job, batch.number), "");
   if (!over && !was_open) write->Put(family, OpenKey(batch.number), "");
   if (over && was_open) write->Delete(family, OpenKey(batch.number));
   if (was != nullptr && ledger::IsOver(was->state)) {
@@ -154,11 +175,37 @@ absl::Status BatchIndex::WriteDeleted(const Batch& was, ::rocksdb::WriteBatch* w
   } else {
     write->Delete(family, OpenKey(was.number));
   }
+  write->Delete(family, JobKey(was.job, was.number));
   const uint64_t highest = std::max(highest_deleted_, was.number);
   if (highest != highest_deleted_) write->Put(family, ToSlice(kHighest), NumberValue(highest));
   MUSTER_RETURN_IF_ERROR(Write(write));
   highest_deleted_ = highest;
   open_.erase(was.number);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> BatchIndex::NewestOfJob(absl::string_view job, uint64_t below) const {
+  if (below == 0) return 0;
+  const std::string last = JobKey(job, below - 1);
+  const absl::string_view prefix = absl::string_view(last).substr(0, last.size() - 8);
+  const std::unique_ptr<::rocksdb::Iterator> it(
+      database_->db()->NewIterator({}, database_->default_family()));
+  it->SeekForPrev(ToSlice(last));
+  MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(it->status(), "ledger: index"));
+  if (!it->Valid()) return 0;
+  const std::string key = muster::rocksdb::Copy(it->key());
+  if (key.size() != last.size() || !absl::StartsWith(key, prefix)) return 0;
+  return muster::rocksdb::KeyNumber(absl::string_view(key).substr(prefix.size()));
+}
+
+absl::Status BatchIndex::AddJobs(const std::vector<BatchOfJob>& batches, bool whole) {
+  ::rocksdb::WriteBatch write;
+  for (const BatchOfJob& batch : batches) {
+    write.Put(database_->default_family(), JobKey(batch.job, batch.number), "");
+  }
+  if (whole) write.Put(database_->default_family(), ToSlice(kJobsAreWhole), "");
+  MUSTER_RETURN_IF_ERROR(Write(&write));
+  jobs_are_whole_ = jobs_are_whole_ || whole;
   return absl::OkStatus();
 }
 

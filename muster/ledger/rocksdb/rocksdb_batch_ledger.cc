@@ -1,8 +1,10 @@
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -27,6 +29,8 @@ using muster::rocksdb::ToSlice;
 // Ledger records are small and read rarely.
 constexpr size_t kWriteBufferBytes = size_t{8} << 20;
 constexpr size_t kBlockCacheBytes = size_t{4} << 20;
+// Writers wait for one such write at most.
+constexpr size_t kIndexedAtATime = 1000;
 
 void AddTo(Batch* batch, absl::Span<const ItemBoundary> items) {
   if (items.empty()) return;
@@ -434,6 +438,47 @@ absl::Status RocksDbBatchLedger::AddRequestLocked(const Batch& batch,
   }
   write->Put(family, batch.request_id, muster::rocksdb::CheckedValue(BatchKey(batch.number)));
   return absl::OkStatus();
+}
+
+absl::StatusOr<Batch> RocksDbBatchLedger::FindNewestOfJob(absl::string_view job) {
+  MUSTER_RETURN_IF_ERROR(IndexJobs());
+  base::MutexLock lock(&mu_);
+  for (uint64_t below = std::numeric_limits<uint64_t>::max();;) {
+    MUSTER_ASSIGN_OR_RETURN(below, index_.NewestOfJob(job, below));
+    if (below == 0) return absl::NotFoundError(absl::StrCat("job '", job, "' has no batch"));
+    absl::StatusOr<Batch> batch = GetLocked(below);
+    if (!absl::IsNotFound(batch.status()) && !absl::IsDataLoss(batch.status())) return batch;
+  }
+}
+
+// A batch that is deleted meanwhile leaves an entry, which finds nothing.
+absl::Status RocksDbBatchLedger::IndexJobs() {
+  base::MutexLock listing(&listing_mu_);
+  {
+    base::MutexLock lock(&mu_);
+    if (index_.jobs_are_whole()) return absl::OkStatus();
+  }
+  ::rocksdb::ReadOptions once;
+  once.fill_cache = false;
+  const std::unique_ptr<::rocksdb::Iterator> it(
+      database_->db()->NewIterator(once, database_->family(kBatches)));
+  std::vector<BatchIndex::BatchOfJob> batches;
+  const auto add = [&](bool whole) -> absl::Status {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(index_.AddJobs(batches, whole));
+    batches.clear();
+    return absl::OkStatus();
+  };
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    const uint64_t number = muster::rocksdb::KeyNumber(muster::rocksdb::Copy(it->key()));
+    Batch batch;
+    // One that is damaged has a copy, from which a repair makes it again, and the index anew.
+    if (!DecodeRecord(muster::rocksdb::Copy(it->value()), number, &batch).ok()) continue;
+    batches.push_back({std::move(batch.job), number});
+    if (batches.size() >= kIndexedAtATime) MUSTER_RETURN_IF_ERROR(add(/*whole=*/false));
+  }
+  MUSTER_RETURN_IF_ERROR(muster::rocksdb::ToStatus(it->status(), "ledger: jobs of batches"));
+  return add(/*whole=*/true);
 }
 
 absl::StatusOr<Batch> RocksDbBatchLedger::ReadListed(uint64_t number, absl::string_view value,

@@ -78,6 +78,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::Batch> FindByRequestId(absl::string_view request_id) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<ledger::Batch> FindNewestOfJob(absl::string_view job) override
+      ABSL_LOCKS_EXCLUDED(listing_mu_, mu_);
   absl::StatusOr<ledger::BatchPage> ListBelow(uint64_t below, size_t max) override;
   absl::StatusOr<std::vector<uint64_t>> ListOpen() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<uint64_t> HighestNumber() override ABSL_LOCKS_EXCLUDED(mu_);
@@ -87,6 +89,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
  private:
   explicit RocksDbBatchLedger(std::unique_ptr<muster::rocksdb::Database> database);
 
+  // Reads the jobs of all batches into the index, unless it has them.
+  absl::Status IndexJobs() ABSL_LOCKS_EXCLUDED(listing_mu_, mu_);
   absl::StatusOr<ledger::Batch> GetLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RememberLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A batch that is over for good; FailedPrecondition: it is not.
@@ -115,6 +119,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
                                            const ::rocksdb::Snapshot* snapshot) const;
 
   const std::unique_ptr<muster::rocksdb::Database> database_;
+
+  base::Mutex listing_mu_;  // held by the one that reads all batches
 
   // Held across writes: reading, changing and writing a batch's progress is one step. Not held
   // across syncs: writers share those, and readers do not wait for a disk.

@@ -580,6 +580,54 @@ TEST_F(LedgerTest, AClaimIsDueUntilItIsReleased) {
   EXPECT_THAT(ledger_->ListDue(end + absl::Hours(24 * 30), 10).value(), ElementsAre(1));
 }
 
+TEST_F(LedgerTest, FindsTheNewestBatchOfAJobWithoutReadingTheOthers) {
+  Batch batch;
+  const auto create = [&](uint64_t number, const std::string& job) {
+    batch.number = number;
+    batch.request_id = absl::StrCat("r", number);
+    batch.job = job;
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  };
+  for (uint64_t number = 1; number <= 200; ++number) create(number, number < 100 ? "a" : "ab");
+  EXPECT_EQ(ledger_->FindNewestOfJob("a")->number, 99u);
+  EXPECT_EQ(ledger_->FindNewestOfJob("ab")->number, 200u);
+  for (const std::string never : {"", "b", "aa"}) {
+    EXPECT_LT(BytesRead([&] {
+                EXPECT_TRUE(absl::IsNotFound(ledger_->FindNewestOfJob(never).status())) << never;
+              }),
+              500u);
+  }
+  for (const uint64_t number : {99, 98}) {
+    Complete(number);
+    ASSERT_TRUE(ledger_->BeginToDropItems(number).ok());
+    ASSERT_TRUE(ledger_->Delete(number).ok());
+  }
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_EQ(ledger_->FindNewestOfJob("a")->number, 97u);
+    Open();
+  }
+}
+
+// An older muster writes no job into the index, and takes none out.
+TEST_F(LedgerTest, FindsTheNewestBatchOfAJobInALedgerOfAnOlderMuster) {
+  Batch batch;
+  batch.job = "a";
+  for (batch.number = 1; batch.number <= 3; ++batch.number) {
+    batch.request_id = absl::StrCat("r", batch.number);
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  }
+  Batch moved = *ledger_->Get(2);
+  moved.job = "b";
+  Overwrite(kBatches, 2, EncodeRecord(moved));
+  EXPECT_EQ(ledger_->FindNewestOfJob("b")->number, 2u);
+  EXPECT_EQ(ledger_->FindNewestOfJob("a")->number, 3u);
+  Open();
+  EXPECT_LT(
+      BytesRead([&] { EXPECT_TRUE(absl::IsNotFound(ledger_->FindNewestOfJob("never").status())); }),
+      100u)
+      << "it is written down";
+}
+
 // A write beside the index would have the next opening read every batch.
 TEST_F(LedgerTest, EveryWriteKeepsTheIndexSound) {
   for (uint64_t number = 1; number <= 200; ++number) {

@@ -1,11 +1,11 @@
 #include "services/initiator/submit/submissions.h"
 
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "muster/base/log.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
@@ -23,9 +23,6 @@ namespace {
 constexpr size_t kMaxRequestIdBytes = 512;
 constexpr size_t kMaxVersionBytes = 256;
 constexpr size_t kMaxTenantBytes = 256;
-// Between two looks at all batches of the ledger: submitters may ask for jobs that never were.
-constexpr absl::Duration kListInterval = absl::Seconds(5);
-constexpr size_t kListedAtATime = 1000;
 
 item::Labels LabelsOf(const v1::SubmitHeader& header) {
   return {header.labels().begin(), header.labels().end()};
@@ -199,39 +196,19 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
 absl::StatusOr<job::JobDefinition> Submissions::FindJob(const std::string& name) {
   absl::StatusOr<job::JobDefinition> found = deps_.jobs->GetDefinition(name);
   if (!absl::IsNotFound(found.status())) return found;
-  MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> newest, NewestBatchOf(name));
-  if (!newest.has_value()) return found;
-  MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->Get(*newest));
+  const absl::StatusOr<ledger::Batch> batch = deps_.ledger->FindNewestOfJob(name);
+  if (absl::IsNotFound(batch.status())) return found;
+  MUSTER_RETURN_IF_ERROR(batch.status());
   MUSTER_ASSIGN_OR_RETURN(const bool restored,
-                          deps_.jobs->Restore({.name = batch.job,
-                                               .definition = batch.job_definition,
-                                               .revision = batch.job_revision,
-                                               .updated = batch.created}));
+                          deps_.jobs->Restore({.name = batch->job,
+                                               .definition = batch->job_definition,
+                                               .revision = batch->job_revision,
+                                               .updated = batch->created}));
   if (restored) {
     base::Log(base::kWarning, "put back a job that was lost, for a submit",
-              {{"job", batch.job}, {"revision", batch.job_revision}, {"batch", batch.number}});
+              {{"job", batch->job}, {"revision", batch->job_revision}, {"batch", batch->number}});
   }
   return deps_.jobs->GetDefinition(name);
-}
-
-absl::StatusOr<std::optional<uint64_t>> Submissions::NewestBatchOf(const std::string& job) {
-  base::MutexLock lock(&mu_);
-  const absl::Duration now = deps_.clock->Monotonic();
-  if (now >= listed_at_ + kListInterval) {
-    newest_batches_.clear();
-    for (uint64_t below = std::numeric_limits<uint64_t>::max(); below != 0;) {
-      MUSTER_ASSIGN_OR_RETURN(const ledger::BatchPage page,
-                              deps_.ledger->ListBelow(below, kListedAtATime));
-      for (const ledger::Batch& batch : page.batches) {
-        newest_batches_.try_emplace(batch.job, batch.number);
-      }
-      below = page.next_below;
-    }
-    listed_at_ = now;
-  }
-  const auto newest = newest_batches_.find(job);
-  if (newest == newest_batches_.end()) return std::nullopt;
-  return newest->second;
 }
 
 absl::StatusOr<uint64_t> Submissions::FindBegunOfAny(const std::string& request_id) {

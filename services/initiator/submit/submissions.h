@@ -17,14 +17,12 @@
 #include <cstdint>
 #include <functional>
 #include <future>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/trace_context.h"
@@ -150,10 +148,7 @@ class Submissions {
   absl::StatusOr<bool> DecideHeld(const ledger::Batch& batch);
   // The definition of the job. A job that the registry has lost with its store is put back from the
   // newest batch of the job in the ledger. NotFound: no such job.
-  absl::StatusOr<job::JobDefinition> FindJob(const std::string& name) ABSL_LOCKS_EXCLUDED(mu_);
-  // The number of the job's newest batch; nullopt: the ledger had none at its last look.
-  absl::StatusOr<std::optional<uint64_t>> NewestBatchOf(const std::string& job)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<job::JobDefinition> FindJob(const std::string& name);
   // OK: `batch` is what `header` began, or begins with the job at `revision`.
   static absl::Status CheckSame(const v1::SubmitHeader& header, const std::string& revision,
                                 const ledger::Batch& batch);
@@ -178,11 +173,6 @@ class Submissions {
   // two headers of one request make one batch. Other submissions share syncs of the ledger
   // meanwhile.
   base::KeyedMutex requests_;
-
-  base::Mutex mu_;
-  // The newest batch of each job, as the ledger had them at listed_at_ (monotonic).
-  std::map<std::string, uint64_t> newest_batches_ ABSL_GUARDED_BY(mu_);
-  absl::Duration listed_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
 
   std::atomic<int> calls_beside_ = 0;      // under way
   base::WorkerPool beside_{kCallsBeside};  // last: its calls use the others
