@@ -11,6 +11,9 @@ namespace muster::rpc {
 // gRPC's own default, so that a client in any language works as it is. Answers that could be larger
 // come in pages or streams.
 inline constexpr int kMaxMessageBytes = 4 << 20;
+// Of all names and values that come with a call, each counted with 32 bytes more. gRPC's own
+// default, too: what muster reads of it, a trace context, has some 600 bytes.
+inline constexpr int kMaxMetadataBytes = 8 << 10;
 // A status travels in HTTP/2 trailers, of which peers take 8 KiB by default. Percent-encoding makes
 // up to 3 bytes of one of the message, base64 4 of 3 of the details, and these repeat the message.
 inline constexpr size_t kMaxStatusMessageBytes = 1024;

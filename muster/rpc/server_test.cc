@@ -380,6 +380,23 @@ TEST_F(ServerTest, RefusesAMessageThatIsTooLarge) {
             absl::StatusCode::kResourceExhausted);
 }
 
+TEST_F(ServerTest, RefusesACallWithTooMuchMetadataAndGoesOn) {
+  Start();
+  const std::shared_ptr<grpc::Channel> channel = Connect();
+  const auto call = [&channel](size_t bytes) {
+    CallContext context(kLong);
+    context.AddMetadata("padding", std::string(bytes, 'x'));
+    v1::GetQueueStatsResponse response;
+    return FromGrpc(v1::QueueService::NewStub(channel)->GetQueueStats(&context, {}, &response));
+  };
+  EXPECT_EQ(call(kMaxMetadataBytes - 1000), absl::OkStatus());
+  for (const size_t bytes : {size_t{kMaxMetadataBytes}, size_t{64} << 10, size_t{1} << 20}) {
+    const absl::Status refused = call(bytes);
+    EXPECT_TRUE(absl::IsResourceExhausted(refused)) << bytes << ": " << refused;
+    EXPECT_EQ(call(0), absl::OkStatus()) << "on the same connection";
+  }
+}
+
 // The call has waited for a thread until its caller gave up.
 TEST_F(ServerTest, BeginsNoWorkForACallWhoseDeadlineHasPassed) {
   base::FakeClock late;
