@@ -1,6 +1,6 @@
 // A simulated day of a whole mesh in one process, on a clock of the test: jobs come and go, batches
-// are worked through, uploads are abandoned. What the mesh holds in its last hour is what it held in
-// an early one.
+// are worked through, uploads are abandoned. What the mesh holds in its last hour is what it held
+// in an early one.
 #include <malloc.h>
 
 #include <atomic>
@@ -37,6 +37,7 @@ namespace fs = std::filesystem;
 
 constexpr int kHours = 24;
 constexpr int kJobsAnHour = 20;
+constexpr int kUploadsAnHour = 200;
 constexpr int kWarmHours = 4;  // by then caches have their size, and the first batches are deleted
 
 constexpr char kJob[] = R"(
@@ -47,6 +48,7 @@ handler: {linked: count}
 groups:
   - {name: all, keys: [key], measures: {lines: int}}
 retention: {content: 30m, items: 1h, batch: 2h}
+upload: {expires: 10m}
 )";
 
 class CountHandler final : public handler::Handler {
@@ -68,9 +70,8 @@ struct Held {
   size_t heap_bytes = 0;  // most of it RocksDB's memtables, which take days to reach their bounds
 
   friend std::ostream& operator<<(std::ostream& out, const Held& held) {
-    return out << held.threads << " threads, " << held.descriptors << " descriptors, "
-               << held.files << " files, " << held.queues << " queues, " << held.heap_bytes / 1024
-               << " KiB";
+    return out << held.threads << " threads, " << held.descriptors << " descriptors, " << held.files
+               << " files, " << held.queues << " queues, " << held.heap_bytes / 1024 << " KiB";
   }
 };
 
@@ -81,28 +82,28 @@ size_t Entries(const fs::path& folder) {
 
 class DayTest : public ::testing::Test {
  protected:
-  // Each step of the clock lets other threads run for a moment. Both are short against the intervals
-  // of heartbeats.
+  // Each step of the clock lets other threads run for a moment. Both are short against the
+  // intervals of heartbeats.
   static constexpr int64_t kSlow = 20;  // milliseconds
   static constexpr int64_t kFast = 1000;
 
   DayTest() {
-    handlers_.Register({"count", "1", [](const handler::JobSchema&) {
-                          return std::make_unique<CountHandler>();
-                        }});
+    handlers_.Register(
+        {"count", "1", [](const handler::JobSchema&) { return std::make_unique<CountHandler>(); }});
     host::HostOptions options(host::kInitiator);
     options.nats_url.clear();
     options.data_dir = dir_.path();
     options.listen = {"127.0.0.1:0"};
     options.log_level = base::kError;
-    role_ = std::make_unique<host::all_roles::AllRoles>(
-        &handlers_, options, host::all_roles::RoleOptions(), &clock_);
+    role_ = std::make_unique<host::all_roles::AllRoles>(&handlers_, options,
+                                                        host::all_roles::RoleOptions(), &clock_);
     host_ = host::Host::Start(options, role_.get(), &clock_).value();
     channel_ = rpc::OpenChannel(host_->addresses().front()).value();
     serving_ = std::jthread([this](std::stop_token stop) {
       const absl::Status served = host_->Serve(stop);
       EXPECT_TRUE(served.ok()) << served;
     });
+    batches_ = v1::BatchService::NewStub(channel_);
     jobs_ = v1::JobService::NewStub(channel_);
     queues_ = v1::QueueService::NewStub(channel_);
     while (!Queues().has_value()) Pass(absl::Seconds(1));
@@ -144,6 +145,21 @@ class DayTest : public ::testing::Test {
         client::Watch(channel_, submitted->batch(), {}, base::RealClock(), std::stop_token());
     ASSERT_TRUE(last.ok()) << last.status();
     EXPECT_EQ(last->state(), v1::BATCH_STATE_COMPLETE);
+  }
+
+  // Begins a batch, sends some of its content, and goes away.
+  void AbandonUpload(const std::string& job, const std::string& request) {
+    grpc::ClientContext context;
+    const auto upload = batches_->Submit(&context);
+    v1::SubmitRequest step;
+    step.mutable_header()->set_job(job);
+    step.mutable_header()->set_request_id(request);
+    ASSERT_TRUE(upload->Write(step));
+    v1::SubmitResponse response;
+    ASSERT_TRUE(upload->Read(&response)) << upload->Finish().error_message();
+    step.mutable_chunk()->set_data(lines_);
+    upload->Write(step);
+    context.TryCancel();
   }
 
   void Apply(const std::string& job) {
@@ -195,11 +211,13 @@ class DayTest : public ::testing::Test {
   std::unique_ptr<host::Host> host_;
   std::jthread serving_;
   std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::BatchService::Stub> batches_;
   std::unique_ptr<v1::JobService::Stub> jobs_;
   std::unique_ptr<v1::QueueService::Stub> queues_;
 };
 
 TEST_F(DayTest, LeavesWhatAnEarlyHourLeft) {
+  ASSERT_NO_FATAL_FAILURE(Apply("uploads"));
   std::vector<Held> hours;
   for (int hour = 0; hour < kHours; ++hour) {
     for (int i = 0; i < kJobsAnHour; ++i) {
@@ -207,6 +225,9 @@ TEST_F(DayTest, LeavesWhatAnEarlyHourLeft) {
       ASSERT_NO_FATAL_FAILURE(Apply(job));
       ASSERT_NO_FATAL_FAILURE(WorkThrough(job));
       ASSERT_NO_FATAL_FAILURE(Delete(job));
+    }
+    for (int i = 0; i < kUploadsAnHour; ++i) {
+      ASSERT_NO_FATAL_FAILURE(AbandonUpload("uploads", absl::StrCat("upload ", hour, " ", i)));
     }
     Pass(absl::Hours(1));
     hours.push_back(Look());
