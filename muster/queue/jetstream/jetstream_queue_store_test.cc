@@ -5,7 +5,6 @@
 #include <barrier>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
@@ -31,6 +29,7 @@
 #include "muster/queue/queue_store.h"
 #include "tests/fakes/nats/nats_server.h"
 #include "tests/fakes/queue/jetstream/jetstream_fixture.h"
+#include "tests/fakes/queue/jetstream/tapped_connection.h"
 
 namespace muster::queue::jetstream {
 namespace {
@@ -82,40 +81,6 @@ TEST_P(JetStreamQueueStoreTest, SetsAMessageAsideOnlyOnceHoweverOftenItIsAsked) 
   EXPECT_THAT(poison->front().cause.reason, HasSubstr("line one\r\nline two \"quoted\" "));
   EXPECT_EQ(store().Stats(queue_)->poison, 1);
 }
-
-// A connection that shows a test each request before it is sent.
-class TappedConnection final : public nats::Connection {
- public:
-  using Tap = std::function<void(absl::string_view subject)>;
-
-  TappedConnection(nats::Connection* connection, Tap tap)
-      : Connection(connection->prompt()), connection_(connection), tap_(std::move(tap)) {}
-
-  absl::Status Publish(const nats::Outgoing& message) override {
-    return connection_->Publish(message);
-  }
-  absl::Status Flush(absl::Duration timeout) override { return connection_->Flush(timeout); }
-  absl::StatusOr<std::vector<absl::StatusOr<nats::Incoming>>> RequestAll(
-      absl::Span<const nats::Outgoing> requests, absl::Duration timeout) override {
-    for (const nats::Outgoing& request : requests) tap_(request.subject);
-    return connection_->RequestAll(requests, timeout);
-  }
-  absl::Status RequestMany(const nats::Outgoing& request, absl::Duration timeout,
-                           absl::FunctionRef<bool(nats::Incoming)> take) override {
-    return connection_->RequestMany(request, timeout, take);
-  }
-  absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
-                                                          MessageHandler handler) override {
-    return connection_->Subscribe(subject, std::move(handler));
-  }
-  bool connected() const override { return connection_->connected(); }
-  int64_t reconnects() const override { return connection_->reconnects(); }
-  int64_t max_payload() const override { return connection_->max_payload(); }
-
- private:
-  nats::Connection* const connection_;
-  const Tap tap_;
-};
 
 // nats-server 2.9.10 makes two consumers of one name when two processes ask at the same moment, and
 // then leaves every pull unanswered: the results of a batch were never counted.
