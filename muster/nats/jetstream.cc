@@ -402,7 +402,10 @@ absl::StatusOr<ConsumerState> JetStream::GetConsumer(const std::string& stream,
                                ? state.delivered_sequence
                                : Field(Part(answer, "ack_floor"), "stream_seq", uint64_t{0});
   state.waiting = Field(answer, "num_waiting", int64_t{0});
-  state.ack_wait = absl::Nanoseconds(Field(Part(answer, "config"), "ack_wait", int64_t{0}));
+  const json config = Part(answer, "config");
+  state.ack_wait = absl::Nanoseconds(Field(config, "ack_wait", int64_t{0}));
+  state.max_ack_pending = std::max<int64_t>(Field(config, "max_ack_pending", int64_t{0}), 0);
+  state.paused = absl::Nanoseconds(Field(answer, "pause_remaining", int64_t{0}));
   return state;
 }
 

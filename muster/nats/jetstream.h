@@ -63,6 +63,10 @@ struct ConsumerState {
   uint64_t settled_sequence = 0;    // all messages up to here were delivered and acknowledged
   absl::Duration ack_wait;          // unacknowledged messages are delivered again after this time
   int64_t waiting = 0;              // pulls that wait at the server for a message
+  int64_t max_ack_pending = 0;  // at this `ack_pending` no new message is delivered; 0: no bound
+  // An administrator has paused the consumer for so long from now on: nothing is delivered. Zero:
+  // it is not paused, or the server is older than 2.11 and cannot pause it.
+  absl::Duration paused;
 };
 
 struct StoredMessage {

@@ -319,10 +319,21 @@ void StreamQueue::FollowLease(absl::Duration lease) {
   if (longer != absl::ZeroDuration()) leases_.Shift(longer);
 }
 
+namespace {
+
+// From a part below its bound on: a consumer that reaches it again and again counts all the while.
+bool IsStalled(const nats::ConsumerState& consumer) {
+  const int64_t most = consumer.max_ack_pending;
+  return most > 0 && consumer.ack_pending >= most - most / 8;
+}
+
+}  // namespace
+
 absl::StatusOr<nats::ConsumerState> StreamQueue::RefreshConsumer() {
   MUSTER_ASSIGN_OR_RETURN(nats::ConsumerState consumer,
                           jetstream_->GetConsumer(StreamOf(id_), kConsumer));
   FollowLease(consumer.ack_wait);
+  stalled_ = IsStalled(consumer);
   return consumer;
 }
 

@@ -166,8 +166,11 @@ class StreamQueue {
   // Sends all of `acks` and stores the answer of the server to each at its place in `results`.
   absl::Status SendAcks(const std::vector<AckRequest>& acks, std::vector<absl::Status>* results);
 
-  // Fetches up to `max_messages` deliveries of messages that are there; waits for none.
+  // Fetches up to `max_messages` deliveries of messages that are there; waits for none, or for a
+  // moment (stalled_).
   absl::StatusOr<std::vector<nats::Incoming>> Pull(int max_messages);
+  // As Pull, with an answer also where the server gives none, and with a second look.
+  absl::StatusOr<std::vector<nats::Incoming>> PullWhatIsThere(int max_messages);
   queue::Message MessageOf(const Delivery& delivery, std::string body, absl::Time lapses) const;
   // When on the monotonic clock a message may have been delivered to a pull that was sent at
   // `asked`.
@@ -195,7 +198,7 @@ class StreamQueue {
   // Whether others gave the message back, when this process seemed dead.
   bool WasGivenBack(const Lease& lease) const { return lease.term != held_log_->term(); }
   absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, AckRequest* ack);
-  // Reads the state of the consumer and follows its lease duration.
+  // Reads the state of the consumer, follows its lease duration, and notes whether it is stalled.
   absl::StatusOr<nats::ConsumerState> RefreshConsumer();
   absl::Duration Now() const { return options_->clock->Monotonic(); }
   absl::Duration lease() const { return absl::Nanoseconds(lease_ns_.load()); }
@@ -212,6 +215,9 @@ class StreamQueue {
   // What the stream said when it was last asked, and over which connection (reconnects()).
   std::atomic<bool> takes_atomic_batches_ = false;
   std::atomic<int64_t> asked_over_ = -1;
+  // The consumer was last seen with nearly its max_ack_pending of deliveries: the server may answer
+  // no pull that is not to wait.
+  std::atomic<bool> stalled_ = false;
   LeaseTable leases_;
   HeldMessages held_;
 };

@@ -33,6 +33,14 @@ constexpr absl::Duration kSecondLook = absl::Milliseconds(2);
 // waited for before the server is asked whether it is there.
 constexpr absl::Duration kAnswered = absl::Seconds(1);
 
+// While a consumer has its max_ack_pending of deliveries, and further messages wait, the server
+// answers no pull that is not to wait (seen with 2.9 and 2.15,
+// findings/nats_no_wait_unanswered_at_max_ack_pending.sh). A pull with a limit beside that is
+// answered at the limit, and gets what was given back and is due. It waits for the limit also where
+// nothing is there, and may expire at the wrong moment (above): only such a consumer is asked like
+// that.
+constexpr absl::Duration kStalledPatience = absl::Milliseconds(20);
+
 // A message that came by a waiting pull has its lease from the moment of its delivery, which only
 // the server knows. The message is taken if it cannot have been delivered longer ago than this part
 // of its lease: a process that slept meanwhile must not begin what another one has by now.
@@ -48,7 +56,8 @@ constexpr uint64_t kScanWindow = 32;
 
 absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages) {
   MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
-  const nlohmann::json wish = {{"batch", max_messages}, {"no_wait", true}};
+  nlohmann::json wish = {{"batch", max_messages}, {"no_wait", true}};
+  if (stalled_) wish["expires"] = absl::ToInt64Nanoseconds(kStalledPatience);
   const std::string text = wish.dump();
   const nats::Outgoing request{
       .subject = absl::StrCat("$JS.API.CONSUMER.MSG.NEXT.", StreamOf(id_), ".", kConsumer),
@@ -67,27 +76,34 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages) 
   return deliveries;
 }
 
-absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_messages) {
-  // Read before the pull: a lease must not seem to last longer here than at the server.
-  const absl::Duration ends = Now() + lease();
-  MUSTER_ASSIGN_OR_RETURN(const int64_t term, held_log_->RefreshTerm());
-  const absl::Time lapses = options_->clock->Now() + lease();
-  leases_.Sweep(Now() - kForgetAfter);
+absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::PullWhatIsThere(int max_messages) {
   absl::StatusOr<std::vector<nats::Incoming>> first = Pull(max_messages);
   const bool is_unanswered =
       absl::IsUnavailable(first.status()) && !nats::IsNobodyListens(first.status());
   if (is_unanswered && prompt_->connection()->connected()) {
     // The inbox of the pull is gone, so the server gives it no message any more. Without the
     // consumer, 2.9 answers no pull either: the caller finds out why it is not there.
-    if (jetstream_->GetConsumer(StreamOf(id_), kConsumer).ok()) first.emplace();
+    if (RefreshConsumer().ok()) first.emplace();
+  } else if (stalled_ && first.ok() && first->empty()) {
+    // The pull has waited. Ignore an error here, and below: the server has just answered.
+    RefreshConsumer().IgnoreError();
+    return first;
   }
-  MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled, std::move(first));
-  if (pulled.empty()) {
-    base::SleepUnlessStopped(base::RealClock(), kSecondLook, {});
-    // Ignore an error here: the server has just answered.
-    absl::StatusOr<std::vector<nats::Incoming>> second = Pull(max_messages);
-    if (second.ok()) pulled = *std::move(second);
-  }
+  if (!first.ok() || !first->empty()) return first;
+  base::SleepUnlessStopped(base::RealClock(), kSecondLook, {});
+  absl::StatusOr<std::vector<nats::Incoming>> second = Pull(max_messages);
+  return second.ok() ? std::move(second) : std::move(first);
+}
+
+absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_messages) {
+  // Read before the pull: a lease must not seem to last longer here than at the server.
+  const absl::Duration asked = Now();
+  MUSTER_ASSIGN_OR_RETURN(const int64_t term, held_log_->RefreshTerm());
+  const absl::Time asked_at = options_->clock->Now();
+  leases_.Sweep(Now() - kForgetAfter);
+  MUSTER_ASSIGN_OR_RETURN(std::vector<nats::Incoming> pulled, PullWhatIsThere(max_messages));
+  const absl::Duration ends = asked + lease();  // PullWhatIsThere may have learnt another one
+  const absl::Time lapses = asked_at + lease();
   std::vector<queue::Message> messages;
   std::vector<Delivery> deliveries;
   for (nats::Incoming& incoming : pulled) {

@@ -1,4 +1,5 @@
-// TappedConnection: a connection that shows a test each request before it is sent.
+// TappedConnection: a connection that shows a test each request before it is sent, and what became
+// of each pull.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,17 @@
 
 namespace muster::queue::jetstream {
 
-// Thread-safe where the tap is.
+// Thread-safe where the taps are.
 class TappedConnection final : public nats::Connection {
  public:
   using Tap = std::function<void(absl::string_view subject)>;
+  using PullTap = std::function<void(const absl::Status& pulled)>;
 
-  TappedConnection(nats::Connection* connection, Tap tap)
-      : Connection(connection->prompt()), connection_(connection), tap_(std::move(tap)) {}
+  TappedConnection(nats::Connection* connection, Tap tap, PullTap pull_tap = nullptr)
+      : Connection(connection->prompt()),
+        connection_(connection),
+        tap_(std::move(tap)),
+        pull_tap_(std::move(pull_tap)) {}
 
   absl::Status Publish(const nats::Outgoing& message) override {
     return connection_->Publish(message);
@@ -37,7 +42,9 @@ class TappedConnection final : public nats::Connection {
   }
   absl::Status RequestMany(const nats::Outgoing& request, absl::Duration timeout,
                            absl::FunctionRef<bool(nats::Incoming)> take) override {
-    return connection_->RequestMany(request, timeout, take);
+    const absl::Status pulled = connection_->RequestMany(request, timeout, take);
+    if (pull_tap_) pull_tap_(pulled);
+    return pulled;
   }
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
                                                           MessageHandler handler) override {
@@ -50,6 +57,7 @@ class TappedConnection final : public nats::Connection {
  private:
   nats::Connection* const connection_;
   const Tap tap_;
+  const PullTap pull_tap_;
 };
 
 }  // namespace muster::queue::jetstream

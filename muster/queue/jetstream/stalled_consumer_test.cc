@@ -1,0 +1,108 @@
+// Consumers of which the server delivers nothing new: they have their max_ack_pending of
+// deliveries.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "muster/nats/jetstream.h"
+#include "muster/queue/jetstream/stream_layout.h"
+#include "muster/queue/queue_store.h"
+#include "nlohmann/json.hpp"
+#include "tests/fakes/nats/nats_server.h"
+#include "tests/fakes/queue/jetstream/jetstream_fixture.h"
+#include "tests/fakes/queue/jetstream/tapped_connection.h"
+
+namespace muster::queue::jetstream {
+namespace {
+
+using nlohmann::json;
+
+class StalledConsumerTest : public JetStreamQueueStoreTest {
+ protected:
+  StalledConsumerTest() {
+    Options options = options_;
+    options.prompt = &tapped_;
+    tapped_store_ = OpenJetStreamQueues(client_->connection.get(), options).value();
+  }
+
+  // Changes one setting of the consumer.
+  void Set(const std::string& field, const json& value) {
+    const std::string consumer = absl::StrCat(StreamOf(queue_), ".", kConsumer);
+    json config =
+        jetstream_.Call(absl::StrCat("CONSUMER.INFO.", consumer), nullptr).value()["config"];
+    config[field] = value;
+    ASSERT_TRUE(jetstream_
+                    .Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", consumer),
+                          {{"stream_name", StreamOf(queue_)}, {"config", config}})
+                    .ok());
+  }
+
+  std::vector<queue::Message> Receive(int max_messages) {
+    const auto messages = tapped_store_->Receive(queue_, {max_messages});
+    EXPECT_TRUE(messages.ok()) << messages.status();
+    return messages.value_or(std::vector<queue::Message>());
+  }
+
+  std::vector<queue::Message> ReceiveUntilThereIsOne() {
+    std::vector<queue::Message> messages;
+    while (messages.empty() && !HasFailure()) messages = Receive(1);
+    return messages;
+  }
+
+  void GiveBack(const queue::Message& message, absl::Duration delay) {
+    queue::UpdateRequest request;
+    request.receipt = message.receipt;
+    request.visibility = delay;
+    request.attempt_ended = true;
+    ASSERT_TRUE(tapped_store_->Update(queue_, {request})->front().ok());
+  }
+
+  nats::JetStream jetstream_{client_->connection.get(), absl::Seconds(10)};
+  std::atomic<int> unanswered_ = 0;  // pulls
+  TappedConnection tapped_{client_->prompt.get(), [](absl::string_view) {},
+                           [this](const absl::Status& pulled) {
+                             if (absl::IsUnavailable(pulled)) ++unanswered_;
+                           }};
+  std::unique_ptr<queue::QueueStore> tapped_store_;
+};
+
+TEST_P(StalledConsumerTest, LeavesNoReceiveWithoutAnAnswer) {
+  Set("max_ack_pending", 2);
+  ASSERT_TRUE(store().Put(queue_, Bodies(3)).ok());
+  const std::vector<queue::Message> held = Receive(2);
+  ASSERT_EQ(held.size(), 2u);
+  for (const queue::Message& message : held) GiveBack(message, absl::Hours(1));
+  EXPECT_TRUE(Receive(1).empty());  // finds out
+  unanswered_ = 0;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Receive(1).empty());
+  EXPECT_EQ(unanswered_, 0);
+}
+
+TEST_P(StalledConsumerTest, DeliversWhatIsDueAgainAndThenNewMessages) {
+  Set("max_ack_pending", 2);
+  ASSERT_TRUE(store().Put(queue_, Bodies(3)).ok());
+  const std::vector<queue::Message> held = Receive(2);
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_TRUE(Receive(1).empty());
+  GiveBack(held[0], absl::Milliseconds(50));
+  const std::vector<queue::Message> again = ReceiveUntilThereIsOne();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].body, "body 0");
+  ASSERT_TRUE(tapped_store_->Delete(queue_, {again[0].receipt, held[1].receipt}).ok());
+  const std::vector<queue::Message> last = ReceiveUntilThereIsOne();
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0].body, "body 2");
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, StalledConsumerTest,
+                         ::testing::ValuesIn(nats::testing::NatsServer::Programs()),
+                         [](const auto& server) { return absl::StrCat("Server", server.index); });
+
+}  // namespace
+}  // namespace muster::queue::jetstream
