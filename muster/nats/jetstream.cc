@@ -208,10 +208,14 @@ absl::StatusOr<StoredMessage> MessageIn(const json& answer, const std::string& s
   return message;
 }
 
-absl::Status CheckAccepted(const json& wanted, const json& answer, absl::string_view what,
-                           absl::Span<const absl::string_view> optional) {
-  const std::vector<Difference> differences =
-      DifferencesOf(wanted, Part(answer, "config"), optional);
+// Returns the settings `is`, with those that are `wanted`.
+json Merged(json is, const json& wanted) {
+  is.update(wanted);
+  return is;
+}
+
+absl::Status CheckAccepted(const json& wanted, const json& answer, absl::string_view what) {
+  const std::vector<Difference> differences = DifferencesOf(wanted, Part(answer, "config"));
   if (differences.empty()) return absl::OkStatus();
   return Incompatible(what, absl::StrCat(what, " is not as it should be: ", Describe(differences)),
                       differences);
@@ -257,42 +261,43 @@ absl::StatusOr<int> JetStream::ApiLevel() {
   return absl::FailedPreconditionError("the NATS server runs no JetStream for us");
 }
 
-absl::Status JetStream::EnsureStream(const json& config,
-                                     absl::Span<const absl::string_view> optional) {
+absl::Status JetStream::EnsureStream(const json& config) {
   absl::Duration wait = kFirstRaceWait;
   for (;;) {
-    const absl::Status ensured = TryToEnsureStream(config, optional);
+    const absl::Status ensured = TryToEnsureStream(config);
     if (!absl::IsAborted(ensured) || wait > kLastRaceWait) return ensured;
     base::SleepUnlessStopped(base::RealClock(), wait, {});
     wait *= 2;
   }
 }
 
-absl::Status JetStream::TryToEnsureStream(const json& config,
-                                          absl::Span<const absl::string_view> optional) {
+absl::Status JetStream::TryToEnsureStream(const json& config) {
   const std::string name = Text(config, "name");
-  absl::StatusOr<json> answer = Call(absl::StrCat("STREAM.CREATE.", name), config);
-  if (absl::IsAlreadyExists(answer.status())) {
-    answer = Call(absl::StrCat("STREAM.UPDATE.", name), config);
-    if (!answer.ok() && !absl::IsUnavailable(answer.status())) {
-      return CannotChange(config, answer.status(), optional);
-    }
-  }
+  const absl::StatusOr<json> answer = Call(absl::StrCat("STREAM.CREATE.", name), config);
+  if (absl::IsAlreadyExists(answer.status())) return ChangeStream(config);
   if (ErrorCodeOf(answer.status()) == kSubjectsOverlap) return Taken(config);
   MUSTER_RETURN_IF_ERROR(answer.status());
-  return CheckAccepted(config, *answer, absl::StrCat("stream ", name), optional);
+  return CheckAccepted(config, *answer, absl::StrCat("stream ", name));
 }
 
-absl::Status JetStream::CannotChange(const json& config, const absl::Status& refusal,
-                                     absl::Span<const absl::string_view> optional) {
+absl::Status JetStream::ChangeStream(const json& config) {
   const std::string name = Text(config, "name");
-  MUSTER_ASSIGN_OR_RETURN(const json is, StreamConfig(name));
-  const std::vector<Difference> differences = DifferencesOf(config, is, optional);
+  const absl::StatusOr<json> is = StreamConfig(name);
+  if (absl::IsNotFound(is.status())) {
+    return absl::AbortedError(absl::StrCat("another client deletes ", name));
+  }
+  MUSTER_RETURN_IF_ERROR(is.status());
+  const std::vector<Difference> differences = DifferencesOf(config, *is);
+  if (differences.empty()) return absl::OkStatus();
+  const absl::StatusOr<json> answer =
+      Call(absl::StrCat("STREAM.UPDATE.", name), Merged(*is, config));
+  if (answer.ok()) return CheckAccepted(config, *answer, absl::StrCat("stream ", name));
+  if (absl::IsUnavailable(answer.status())) return answer.status();
   return Incompatible(
       name,
       absl::StrCat(
           "stream ", name, " is there with settings that cannot be changed: ",
-          Describe(differences), " (", refusal.message(),
+          Describe(differences), " (", answer.status().message(),
           "); keep what is in it, if it is of use, and delete the stream: it is made anew"),
       differences);
 }
@@ -320,15 +325,17 @@ absl::Status JetStream::Taken(const json& config) {
 absl::Status JetStream::EnsureConsumer(const std::string& stream, const json& config) {
   const std::string name = Text(config, "durable_name");
   const std::string what = absl::StrCat("consumer ", name, " of stream ", stream);
-  const absl::StatusOr<json> answer =
-      Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", stream, ".", name),
-           {{"stream_name", stream}, {"config", config}});
-  if (answer.ok()) return CheckAccepted(config, *answer, what, {});
   const absl::StatusOr<json> there =
       Call(absl::StrCat("CONSUMER.INFO.", stream, ".", name), nullptr);
-  if (!there.ok()) return answer.status();
-  const std::vector<Difference> differences = DifferencesOf(config, Part(*there, "config"));
-  if (differences.empty()) return answer.status();
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  const json is = there.ok() ? Part(*there, "config") : json::object();
+  const std::vector<Difference> differences = DifferencesOf(config, is);
+  if (differences.empty()) return absl::OkStatus();
+  const absl::StatusOr<json> answer =
+      Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", stream, ".", name),
+           {{"stream_name", stream}, {"config", Merged(is, config)}});
+  if (answer.ok()) return CheckAccepted(config, *answer, what);
+  if (!there.ok() || absl::IsUnavailable(answer.status())) return answer.status();
   return Incompatible(
       what,
       absl::StrCat(what, " is there with settings that cannot be changed: ", Describe(differences),

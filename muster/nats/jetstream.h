@@ -96,12 +96,11 @@ class JetStream {
   // FailedPrecondition: the server runs no JetStream, or none for our account.
   absl::StatusOr<int> ApiLevel();
 
-  // Makes the stream, or changes it to match `config`. FailedPrecondition: the server did not
+  // Makes the stream, or changes it to match `config`. Settings of a stream that is there, and that
+  // `config` does not name, are an administrator's and stay. FailedPrecondition: the server did not
   // accept a setting, or another stream is in the way; the error names it, also as a
-  // base::Mismatch. Fields in `optional` may be missing: an older server leaves out settings that
-  // it does not know.
-  absl::Status EnsureStream(const nlohmann::json& config,
-                            absl::Span<const absl::string_view> optional = {});
+  // base::Mismatch.
+  absl::Status EnsureStream(const nlohmann::json& config);
   // Does the same for a durable consumer.
   absl::Status EnsureConsumer(const std::string& stream, const nlohmann::json& config);
 
@@ -152,12 +151,10 @@ class JetStream {
   absl::StatusOr<nlohmann::json> Call(const std::string& endpoint, const nlohmann::json& request);
 
  private:
-  // Aborted: another client makes the same stream at this moment.
-  absl::Status TryToEnsureStream(const nlohmann::json& config,
-                                 absl::Span<const absl::string_view> optional);
-  // The error of EnsureStream when the server refuses to change an existing stream.
-  absl::Status CannotChange(const nlohmann::json& config, const absl::Status& refusal,
-                            absl::Span<const absl::string_view> optional);
+  // Aborted: another client makes, or deletes, the same stream at this moment.
+  absl::Status TryToEnsureStream(const nlohmann::json& config);
+  // EnsureStream of a stream that is there.
+  absl::Status ChangeStream(const nlohmann::json& config);
   // The error of EnsureStream when other streams have its subjects. Aborted: none has them.
   absl::Status Taken(const nlohmann::json& config);
   absl::StatusOr<StoredMessage> Get(const std::string& stream, const nlohmann::json& request);

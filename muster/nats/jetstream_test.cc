@@ -47,6 +47,61 @@ TEST_P(JetStreamTest, MakesAStreamOnceAndChangesItLater) {
   EXPECT_TRUE(absl::IsNotFound(jetstream_.DeleteStream("work")));
 }
 
+// An administrator bounds a stream, describes it, or has its messages published again: the next
+// process that makes sure of it must not undo that.
+TEST_P(JetStreamTest, KeepsTheSettingsOfAStreamThatItDoesNotAskFor) {
+  json theirs = Config();
+  theirs["description"] = "of the billing team";
+  theirs["max_bytes"] = 1 << 20;
+  theirs["republish"] = {{"src", "work.a"}, {"dest", "copy.a"}};
+  ASSERT_TRUE(jetstream_.EnsureStream(theirs).ok());
+  json config = Config();
+  for (const bool changed : {false, true}) {
+    if (changed) config["max_msgs"] = 7;
+    const absl::Status ensured = jetstream_.EnsureStream(config);
+    ASSERT_TRUE(ensured.ok()) << ensured;
+    json is = jetstream_.StreamConfig("work").value();
+    EXPECT_EQ(is["description"], "of the billing team");
+    EXPECT_EQ(is["max_bytes"], 1 << 20);
+    EXPECT_EQ(is["republish"]["dest"], "copy.a");
+    EXPECT_EQ(is["max_msgs"], changed ? 7 : -1);
+  }
+}
+
+// The server lets nobody take this setting back. What is set is no mismatch when it was not asked
+// for.
+TEST_P(JetStreamTest, OpensAStreamWhoseMessagesMayHaveTimesToLive) {
+  if (jetstream_.ApiLevel().value() == 0) GTEST_SKIP() << "the server is older than 2.11";
+  json theirs = Config();
+  theirs["allow_msg_ttl"] = true;
+  ASSERT_TRUE(jetstream_.EnsureStream(theirs).ok());
+  json config = Config();
+  for (const int most : {-1, 7}) {
+    config["max_msgs"] = most;
+    const absl::Status ensured = jetstream_.EnsureStream(config);
+    EXPECT_TRUE(ensured.ok()) << ensured;
+  }
+  EXPECT_EQ((*jetstream_.StreamConfig("work"))["allow_msg_ttl"], true);
+}
+
+TEST_P(JetStreamTest, KeepsTheSettingsOfAConsumerThatItDoesNotAskFor) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  json config = {{"durable_name", "workers"}, {"ack_policy", "explicit"}};
+  json theirs = config;
+  theirs["description"] = "of the billing team";
+  theirs["max_batch"] = 5;
+  ASSERT_TRUE(jetstream_.EnsureConsumer("work", theirs).ok());
+  for (const bool changed : {false, true}) {
+    if (changed) config["ack_wait"] = 5'000'000'000;
+    const absl::Status ensured = jetstream_.EnsureConsumer("work", config);
+    ASSERT_TRUE(ensured.ok()) << ensured;
+    json is = (*jetstream_.Call("CONSUMER.INFO.work.workers", nullptr))["config"];
+    EXPECT_EQ(is["description"], "of the billing team");
+    EXPECT_EQ(is["max_batch"], 5);
+    EXPECT_EQ(is["ack_wait"], changed ? 5'000'000'000 : 30'000'000'000);
+  }
+}
+
 TEST_P(JetStreamTest, ListsAllStreamsPageByPage) {
   EXPECT_TRUE(jetstream_.ListStreams(0)->streams.empty());
   json config = Config();

@@ -247,6 +247,8 @@ TEST_P(JetStreamBlobStoreTest, AFullServerLeavesTheOldBlobAndNoChunks) {
   EXPECT_THAT(full.message(), HasSubstr("'b'"));
   EXPECT_EQ(*store->Get("b"), "old");
   EXPECT_THAT(ChunkSubjects(), SizeIs(1));
+  Open();
+  EXPECT_EQ((*jetstream_.StreamConfig("OBJ_muster"))["max_bytes"], 1 << 20) << "the bound stays";
 }
 
 TEST_P(JetStreamBlobStoreTest, RefusesAServerThatTakesNoChunks) {

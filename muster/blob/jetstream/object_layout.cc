@@ -117,22 +117,22 @@ std::string MetaSubject(absl::string_view bucket, absl::string_view name) {
 }
 
 json BucketConfig(absl::string_view bucket, int replicas) {
-  return {{"name", StreamOf(bucket)},
-          {"subjects", {ChunkSubject(bucket, ">"), MetaSubject(bucket, ">")}},
-          {"storage", "file"},
-          {"retention", "limits"},
-          {"num_replicas", replicas},
-          // A blob never vanishes by itself, nor a part of it.
-          {"max_msgs", -1},
-          {"max_bytes", -1},
-          {"max_msgs_per_subject", -1},
-          {"max_age", 0},
-          {"discard", "new"},
-          // Otherwise a replica that lags behind could answer a read.
-          {"allow_direct", false},
-          {"allow_rollup_hdrs", true},
-          {"deny_delete", false},
-          {"deny_purge", false}};
+  return {
+      {"name", StreamOf(bucket)},
+      {"subjects", {ChunkSubject(bucket, ">"), MetaSubject(bucket, ">")}},
+      {"storage", "file"},
+      {"retention", "limits"},
+      {"num_replicas", replicas},
+      // A blob never vanishes by itself, nor a part of it; an administrator may bound the bytes.
+      {"max_msgs", -1},
+      {"max_msgs_per_subject", -1},
+      {"max_age", 0},
+      {"discard", "new"},
+      // Otherwise a replica that lags behind could answer a read.
+      {"allow_direct", false},
+      {"allow_rollup_hdrs", true},
+      {"deny_delete", false},
+      {"deny_purge", false}};
 }
 
 }  // namespace muster::blob::jetstream

@@ -40,7 +40,10 @@ class AtomicPutTest : public JetStreamQueueStoreTest {
 
   // As an older muster leaves the stream, which does not know of atomic batches.
   void ForbidBatches() {
-    ASSERT_TRUE(jetstream_.EnsureStream(StreamSettings(queue_, Settings())).ok());
+    ASSERT_TRUE(jetstream_
+                    .Call(absl::StrCat("STREAM.UPDATE.", StreamOf(queue_)),
+                          StreamSettings(queue_, Settings()))
+                    .ok());
   }
 
   Client syncing_{server_.url(), Syncing(options_)};

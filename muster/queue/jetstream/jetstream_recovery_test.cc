@@ -239,6 +239,27 @@ TEST_P(JetStreamQueueStoreTest, MendsWhatTheServerLetsItChange) {
   EXPECT_THAT(Drain(), ElementsAre("body 0"));
 }
 
+// An administrator's settings, such as a bound and a description, which no process that makes sure
+// of the queue undoes.
+TEST_P(JetStreamQueueStoreTest, KeepsTheSettingsThatAnAdministratorHasGivenItsStreams) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  for (const std::string& stream :
+       {StreamOf(queue_), AsideStreamOf(queue_), std::string(kAttemptsStream)}) {
+    nlohmann::json config = *jetstream.StreamConfig(stream);
+    config["description"] = "of the billing team";
+    if (stream == StreamOf(queue_)) config["max_bytes"] = 1 << 20;
+    ASSERT_TRUE(jetstream.Call(absl::StrCat("STREAM.UPDATE.", stream), config).ok());
+  }
+  const Client next(server_.url(), options_);
+  ASSERT_TRUE(next.store->CreateQueue(queue_, {}).ok());
+  for (const std::string& stream :
+       {StreamOf(queue_), AsideStreamOf(queue_), std::string(kAttemptsStream)}) {
+    const nlohmann::json config = *jetstream.StreamConfig(stream);
+    EXPECT_EQ(config.value("description", ""), "of the billing team") << stream;
+  }
+  EXPECT_EQ((*jetstream.StreamConfig(StreamOf(queue_)))["max_bytes"], 1 << 20);
+}
+
 TEST_P(JetStreamQueueStoreTest, MakesALostConsumerAgain) {
   ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
   nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));

@@ -58,9 +58,9 @@ nlohmann::json BucketConfig(absl::string_view bucket, int replicas) {
           {"max_msgs_per_subject", 1},
           // A record never vanishes by itself: an id generator would begin again at 1.
           {"max_msgs", -1},
-          {"max_bytes", -1},
           {"max_age", 0},
-          // A write that finds no room fails, it does not push out another record.
+          // A write that finds no room fails, it does not push out another record. So an
+          // administrator may bound the bytes.
           {"discard", "new"},
           {"duplicate_window", absl::ToInt64Nanoseconds(kDuplicateWindow)},
           // Otherwise a replica that lags behind could answer a read.

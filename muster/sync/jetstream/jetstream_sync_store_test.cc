@@ -159,6 +159,18 @@ TEST_P(JetStreamSyncStoreTest, MakesABucketAsItShouldBeThatATooLaxHandMade) {
   EXPECT_EQ((*config)["allow_direct"], false);
 }
 
+TEST_P(JetStreamSyncStoreTest, KeepsTheBoundThatAnAdministratorHasGivenItsBucket) {
+  Open();
+  nlohmann::json config = *jetstream_.StreamConfig("KV_muster");
+  config["max_bytes"] = 1 << 20;
+  config["description"] = "of the billing team";
+  ASSERT_TRUE(jetstream_.Call("STREAM.UPDATE.KV_muster", config).ok());
+  Open();
+  config = *jetstream_.StreamConfig("KV_muster");
+  EXPECT_EQ(config["max_bytes"], 1 << 20);
+  EXPECT_EQ(config["description"], "of the billing team");
+}
+
 TEST_P(JetStreamSyncStoreTest, RefusesABucketInMemory) {
   ASSERT_TRUE(
       jetstream_
