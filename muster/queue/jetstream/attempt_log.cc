@@ -56,6 +56,21 @@ std::optional<AttemptRecord> DecodeAttemptRecord(absl::string_view text) {
   return record;
 }
 
+std::string EncodeDelay(const AttemptRecord& record) {
+  return absl::StrCat(record.due_ns, " ", record.lease_ns);
+}
+
+void DecodeDelay(absl::string_view text, AttemptRecord* record) {
+  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+  int64_t due_ns = 0, lease_ns = 0;
+  if (words.size() != 2 || !absl::SimpleAtoi(words[0], &due_ns) ||
+      !absl::SimpleAtoi(words[1], &lease_ns)) {
+    return;
+  }
+  record->due_ns = due_ns;
+  record->lease_ns = lease_ns;
+}
+
 absl::Status AttemptLog::Open() {
   return jetstream_->EnsureStream(AttemptsStreamSettings(settings_));
 }
@@ -63,7 +78,8 @@ absl::Status AttemptLog::Open() {
 absl::Status AttemptLog::Write(const queue::QueueId& queue, const AttemptRecord& record) {
   MUSTER_CHECK(record.ended || !record.suspect, Encode(record));
   const std::string text = Encode(record);
-  const nats::Outgoing message{.subject = AttemptSubjectOf(queue, record.sequence), .data = text};
+  nats::Outgoing message{.subject = AttemptSubjectOf(queue, record.sequence), .data = text};
+  if (record.due_ns != 0) message.headers = {{kDelayHeader, EncodeDelay(record)}};
   return record.ended ? Ask(message) : Tell(message, 1);
 }
 
@@ -127,6 +143,10 @@ absl::StatusOr<std::optional<AttemptRecord>> AttemptLog::FindAlone(const queue::
   MUSTER_RETURN_IF_ERROR(note.status());
   std::optional<AttemptRecord> record = DecodeAttemptRecord(note->data);
   if (record.has_value() && !IsOf(*record, message)) record.reset();
+  if (!record.has_value()) return record;
+  for (const nats::Header& header : note->headers) {
+    if (header.name == kDelayHeader) DecodeDelay(header.value, &*record);
+  }
   return record;
 }
 

@@ -38,13 +38,24 @@ struct AttemptRecord {
   bool ended = false;     // the holder gave the message up in order; false: the attempt began
   bool suspect = false;   // with ended: an earlier holder died at work, no attempt began since
   int64_t stored_ns = 0;  // as in MessageKey; a record without it is of any message of the sequence
+  // With ended: the message was given back with a delay that ends then, by the clock of its holder,
+  // in a queue with leases of this duration; 0: at once. Only in records of single messages.
+  int64_t due_ns = 0;
+  int64_t lease_ns = 0;
 
   MessageKey key() const { return {sequence, stored_ns}; }
 };
 
+// Without the delay, which is in a header of its own: an older muster takes a record with more
+// words for none.
 std::string Encode(const AttemptRecord& record);
 // nullopt: `text` is not a record.
 std::optional<AttemptRecord> DecodeAttemptRecord(absl::string_view text);
+
+inline constexpr char kDelayHeader[] = "Muster-Delay";
+std::string EncodeDelay(const AttemptRecord& record);
+// Leaves `record` as it is if `text` is no delay.
+void DecodeDelay(absl::string_view text, AttemptRecord* record);
 
 // Thread-safe.
 class AttemptLog {

@@ -34,6 +34,24 @@ TEST(AttemptNoteTest, KeepsItsForm) {
   EXPECT_TRUE(DecodeAttemptRecord("17 3 2 ended suspect")->suspect);
 }
 
+// Likewise.
+TEST(AttemptNoteTest, KeepsTheFormOfADelay) {
+  AttemptRecord record{17, 3, 2, true};
+  record.due_ns = 1'700'000'000'000'000'000;
+  record.lease_ns = 30'000'000'000;
+  EXPECT_EQ(Encode(record), "17 3 2 ended");
+  EXPECT_EQ(EncodeDelay(record), "1700000000000000000 30000000000");
+  AttemptRecord read;
+  DecodeDelay("1700000000000000000 30000000000", &read);
+  EXPECT_EQ(read.due_ns, record.due_ns);
+  EXPECT_EQ(read.lease_ns, record.lease_ns);
+  for (const char* text : {"", "17", "17 x", "17 3 2"}) {
+    AttemptRecord none;
+    DecodeDelay(text, &none);
+    EXPECT_EQ(none.due_ns, 0) << text;
+  }
+}
+
 TEST(AttemptNoteTest, IsNoOtherText) {
   for (const char* text : {"", "17 3 2", "17 3 2 maybe", "17 3 2 began well", "x 3 2 began",
                            "17 3 2 began suspect more", "17 -  2 ended",

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
@@ -216,6 +218,68 @@ TEST_P(JetStreamQueueStoreTest, FollowsANewVisibilityWithTheLeasesThatItHolds) {
   EXPECT_TRUE(store().Delete(queue_, {again.front().receipt})->front().ok());
   EXPECT_EQ(store().Stats(queue_)->stored(), 0);
 }
+
+// The server keeps a delay as what is left of a lease, so a delayed message came at once when the
+// visibility of its job became shorter.
+class DelayTest : public JetStreamQueueStoreTest {
+ protected:
+  // Has a message in the queue that has failed once, and is not to come before the result.
+  absl::Time PutMessageWithDelay(absl::Duration delay) {
+    EXPECT_TRUE(store().Put(queue_, Bodies(1)).ok());
+    queue::UpdateRequest request;
+    request.receipt = store().Receive(queue_, {1})->front().receipt;
+    EXPECT_TRUE(store().BeginAttempt(queue_, {request.receipt})->front().ok());
+    request.visibility = delay;
+    request.attempt_ended = true;
+    const absl::Time due = absl::Now() + delay;
+    EXPECT_TRUE(store().Update(queue_, {request})->front().ok());
+    return due;
+  }
+};
+
+TEST_P(DelayTest, LastsWhenLeasesBecomeShorter) {
+  Client other(server_.url(), options_);
+  ASSERT_TRUE(other.store->Receive(queue_, {1})->empty()) << "it knows the leases of before";
+  const absl::Time due = PutMessageWithDelay(absl::Seconds(3));
+  ShortenLeases();
+  std::vector<queue::Message> again;
+  while (again.empty()) again = other.store->Receive(queue_, {1}).value();
+  EXPECT_GE(absl::Now(), due);
+  EXPECT_EQ(again.front().attempts, 1);
+  EXPECT_FALSE(again.front().interrupted);
+}
+
+TEST_P(DelayTest, LastsForAReaderThatWaits) {
+  const absl::Time due = PutMessageWithDelay(absl::Seconds(3));
+  ShortenLeases();
+  absl::Time came = absl::InfinitePast();
+  while (came == absl::InfinitePast()) {
+    absl::Notification ended;
+    const auto wait = store().AwaitMessage(queue_, absl::Seconds(30),
+                                           [&](absl::StatusOr<queue::Message> message) {
+                                             if (message.ok()) came = absl::Now();
+                                             ended.Notify();
+                                             return message.ok();
+                                           });
+    ASSERT_TRUE(wait.ok()) << wait.status();
+    ended.WaitForNotification();
+  }
+  EXPECT_GE(came, due);
+}
+
+// A reader that begins again at the head of its queue wants them all at once.
+TEST_P(DelayTest, EndsWhenTheQueueIsReclaimed) {
+  PutMessageWithDelay(absl::Hours(1));
+  ShortenLeases();
+  ASSERT_TRUE(store().Reclaim(queue_).ok());
+  std::vector<queue::Message> again;
+  while (again.empty()) again = store().Receive(queue_, {1}).value();
+  EXPECT_EQ(again.front().dequeue_count, 2) << "it was put off once more";
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, DelayTest,
+                         ::testing::ValuesIn(nats::testing::NatsServer::Programs()),
+                         [](const auto& server) { return absl::StrCat("Server", server.index); });
 
 // Messages that wait for a worker that is not there yet are given back again and again.
 TEST_P(JetStreamQueueStoreTest, DeliversANewMessageBehindManyThatWereGivenBackWithADelay) {

@@ -287,6 +287,11 @@ absl::string_view StreamOfAck(absl::string_view subject) {
   return tokens[tokens.size() == 9 ? 2 : 4];
 }
 
+std::string AgainAfter(absl::Duration delay) {
+  if (delay <= absl::ZeroDuration()) return kAtOnceAgain;
+  return absl::StrCat(kAtOnceAgain, " {\"delay\": ", absl::ToInt64Nanoseconds(delay), "}");
+}
+
 queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery) {
   return Seal(queue, delivery.ack_subject);
 }

@@ -133,6 +133,9 @@ absl::string_view StreamOfAck(absl::string_view subject);
 
 // What acknowledges a delivery so that the server delivers the message again at once.
 inline constexpr char kAtOnceAgain[] = "-NAK";
+// Likewise, after `delay`. The server keeps that as what is left of a lease: when the duration of
+// leases changes (ack_wait), the delay changes by as much.
+std::string AgainAfter(absl::Duration delay);
 
 // The receipt of a delivered message, or (Put) of a message stored under `sequence`.
 queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery);

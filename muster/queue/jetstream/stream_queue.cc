@@ -93,12 +93,6 @@ bool LetsGo(const queue::UpdateRequest& request) {
   return request.attempt_ended || request.visibility == absl::ZeroDuration();
 }
 
-// Tells the server to deliver the message again, at once ("-NAK") or after `delay`.
-std::string GiveBack(absl::Duration delay) {
-  if (delay <= absl::ZeroDuration()) return "-NAK";
-  return absl::StrCat("-NAK {\"delay\": ", absl::ToInt64Nanoseconds(delay), "}");
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<absl::StatusOr<int>>> StreamQueue::BeginAttempt(
@@ -174,16 +168,22 @@ bool StreamQueue::HasLapsed(const Delivery& delivery) const {
   return lease.has_value() && (lease->ends <= Now() || WasGivenBack(*lease));
 }
 
-absl::Status StreamQueue::EndAttempt(const Delivery& delivery, bool refund) {
+absl::Status StreamQueue::EndAttempt(const Delivery& delivery,
+                                     const queue::UpdateRequest& request) {
   MUSTER_ASSIGN_OR_RETURN(const Lease lease, LeaseOf(delivery));
   AttemptRecord record{.sequence = delivery.sequence,
                        .deliveries = delivery.deliveries,
                        .ended = true,
                        .stored_ns = delivery.key().stored_ns};
-  record.attempts = std::max(0, lease.attempts - (refund && lease.began ? 1 : 0));
+  const bool refund = request.refund_attempt && lease.began;
+  record.attempts = std::max(0, lease.attempts - (refund ? 1 : 0));
   record.suspect = lease.interrupted && !lease.began;
   // A missing record means no attempts, so there is nothing to write.
   if (!lease.began && record.attempts == 0 && !record.suspect) return absl::OkStatus();
+  if (request.visibility > absl::ZeroDuration()) {
+    record.due_ns = absl::ToUnixNanos(options_->clock->Now() + request.visibility);
+    record.lease_ns = lease_ns_;
+  }
   return attempt_log_->Write(id_, record);
 }
 
@@ -197,10 +197,10 @@ absl::StatusOr<StreamQueue::AckRequest> StreamQueue::AckRequestFor(
     return absl::FailedPreconditionError("JetStream cannot replace the body of a message");
   }
   if (request.attempt_ended) {
-    MUSTER_RETURN_IF_ERROR(EndAttempt(read.delivery, request.refund_attempt));
+    MUSTER_RETURN_IF_ERROR(EndAttempt(read.delivery, request));
   }
   return AckRequest{place, read.delivery.ack_subject,
-                    LetsGo(request) ? GiveBack(request.visibility) : "+WPI"};
+                    LetsGo(request) ? AgainAfter(request.visibility) : "+WPI"};
 }
 
 absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Update(

@@ -175,15 +175,26 @@ class StreamQueue {
   // When on the monotonic clock a message may have been delivered to a pull that was sent at
   // `asked`.
   absl::Duration EarliestDelivery(const Delivery& delivery, absl::Duration asked) const;
+  // A message that came before the delay was over with which it was given back, as `record` says;
+  // its place among those that came.
+  struct Early {
+    size_t place = 0;
+    AttemptRecord record = {};
+  };
+
   // Fills in the attempts of messages that were delivered before, from their records in the attempt
-  // log, and puts a lease like `as` of each into the table.
-  absl::Status Recall(absl::Span<queue::Message> messages, absl::Span<const Delivery> deliveries,
-                      const Lease& as);
+  // log, and puts a lease like `as` of each into the table. Returns those that seem to be early.
+  absl::StatusOr<std::vector<Early>> Recall(absl::Span<queue::Message> messages,
+                                            absl::Span<const Delivery> deliveries, const Lease& as);
+  // Gives back those of `early`, with what is left of their delays, that are early because leases
+  // have become shorter, and takes them out of `messages`.
+  void PutOff(std::vector<Early> early, absl::Span<const Delivery> deliveries,
+              std::vector<queue::Message>* messages);
 
   // Charges an attempt in this process. The caller must write the record.
   absl::StatusOr<AttemptRecord> Charge(const queue::Receipt& receipt);
   absl::StatusOr<AckRequest> AckRequestFor(const queue::UpdateRequest& request, size_t place);
-  absl::Status EndAttempt(const Delivery& delivery, bool refund);
+  absl::Status EndAttempt(const Delivery& delivery, const queue::UpdateRequest& request);
   // Stores all of `window` or none where atomic batches pay, or else its messages one by one.
   // Returns one result per message.
   absl::StatusOr<std::vector<absl::StatusOr<nats::PubAck>>> PutTogether(
@@ -218,6 +229,8 @@ class StreamQueue {
   // The consumer was last seen with nearly its max_ack_pending of deliveries: the server may answer
   // no pull that is not to wait.
   std::atomic<bool> stalled_ = false;
+  // Delayed messages below this sequence were made ready on purpose (Reclaim).
+  std::atomic<uint64_t> reclaimed_below_ = 0;
   LeaseTable leases_;
   HeldMessages held_;
 };

@@ -112,9 +112,12 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
     deliveries.push_back(std::move(delivery));
   }
   held_.Add(deliveries);
-  const absl::Status recalled =
+  absl::StatusOr<std::vector<Early>> recalled =
       Recall(absl::MakeSpan(messages), deliveries, {.ends = ends, .term = term});
-  if (recalled.ok()) return messages;
+  if (recalled.ok()) {
+    PutOff(*std::move(recalled), deliveries, &messages);
+    return messages;
+  }
   // The caller does not get these messages, so return them to the server; best effort.
   std::vector<AckRequest> acks;
   for (const Delivery& delivery : deliveries) {
@@ -123,7 +126,7 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
   held_.GivingBack(deliveries);
   std::vector<absl::Status> said(acks.size());
   SendAcks(acks, &said).IgnoreError();
-  return recalled;
+  return recalled.status();
 }
 
 queue::Message StreamQueue::MessageOf(const Delivery& delivery, std::string body,
@@ -172,16 +175,25 @@ bool StreamQueue::Arrive(const Arrival& arrival, const queue::QueueStore::TakeMe
       MessageOf(*delivery, arrival.message.data, options_->clock->Now() + (ends - now))};
   const std::vector<Delivery> deliveries = {*delivery};
   held_.Add(deliveries);
-  const absl::Status recalled =
+  absl::StatusOr<std::vector<Early>> recalled =
       Recall(absl::MakeSpan(messages), deliveries, {.ends = ends, .term = *term});
-  if (recalled.ok() ? take(std::move(messages.front())) : (take(recalled), false)) return true;
+  if (recalled.ok()) {
+    PutOff(*std::move(recalled), deliveries, &messages);
+    if (messages.empty()) {
+      take(absl::AbortedError("a message came before its delay was over, and was given back"));
+      return true;
+    }
+    if (take(std::move(messages.front()))) return true;
+  } else {
+    take(recalled.status());
+  }
   leases_.End(delivery->sequence, delivery->deliveries);
   held_.GivingBack(deliveries);
   return false;
 }
 
-absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
-                                 absl::Span<const Delivery> deliveries, const Lease& as) {
+absl::StatusOr<std::vector<StreamQueue::Early>> StreamQueue::Recall(
+    absl::Span<queue::Message> messages, absl::Span<const Delivery> deliveries, const Lease& as) {
   std::vector<MessageKey> again;
   for (const Delivery& delivery : deliveries) {
     if (delivery.deliveries > 1) again.push_back(delivery.key());
@@ -190,6 +202,8 @@ absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
                           attempt_log_->Find(id_, again));
   MUSTER_CHECK(records.size() == again.size(), "records ", records.size(), ", sequences ",
                again.size());
+  std::vector<Early> early;
+  const int64_t now_ns = absl::ToUnixNanos(options_->clock->Now());
   size_t next = 0;
   for (size_t i = 0; i < deliveries.size(); ++i) {
     Lease lease = as;
@@ -198,13 +212,45 @@ absl::Status StreamQueue::Recall(absl::Span<queue::Message> messages,
       if (const std::optional<AttemptRecord>& record = records[next++]; record.has_value()) {
         lease.attempts = record->attempts;
         lease.interrupted = record->ended ? record->suspect : true;
+        const bool is_early = record->due_ns > now_ns && deliveries[i].sequence >= reclaimed_below_;
+        if (is_early) early.push_back({i, *record});
       }
     }
     messages[i].attempts = lease.attempts;
     messages[i].interrupted = lease.interrupted;
     leases_.Put(deliveries[i].sequence, lease);
   }
-  return absl::OkStatus();
+  return early;
+}
+
+// No message is put off by more than leases have become shorter: the clocks of two processes
+// differ. One whose note cannot be written is delivered: it would be put off each time that it
+// comes.
+void StreamQueue::PutOff(std::vector<Early> early, absl::Span<const Delivery> deliveries,
+                         std::vector<queue::Message>* messages) {
+  if (early.empty()) return;
+  const absl::StatusOr<nats::ConsumerState> consumer = RefreshConsumer();
+  if (!consumer.ok()) return;
+  std::vector<AckRequest> acks;
+  std::vector<Delivery> given_back;
+  for (auto& [place, record] : early) {
+    const absl::Duration left =
+        std::min(absl::FromUnixNanos(record.due_ns) - options_->clock->Now(),
+                 absl::Nanoseconds(record.lease_ns) - consumer->ack_wait);
+    if (left <= absl::ZeroDuration()) continue;
+    record.deliveries = deliveries[place].deliveries;
+    record.lease_ns = absl::ToInt64Nanoseconds(consumer->ack_wait);
+    if (!attempt_log_->Write(id_, record).ok()) continue;
+    acks.push_back({acks.size(), deliveries[place].ack_subject, AgainAfter(left)});
+    given_back.push_back(deliveries[place]);
+    leases_.End(deliveries[place].sequence, deliveries[place].deliveries);
+    (*messages)[place].receipt.clear();
+  }
+  std::erase_if(*messages, [](const queue::Message& message) { return message.receipt.empty(); });
+  held_.GivingBack(given_back);
+  // If this fails, they come when their leases lapse.
+  std::vector<absl::Status> said(acks.size());
+  SendAcks(acks, &said).IgnoreError();
 }
 
 absl::StatusOr<int64_t> StreamQueue::GiveBackOf(absl::Span<const Delivery> held,
@@ -242,6 +288,7 @@ absl::StatusOr<uint64_t> StreamQueue::Reclaim() {
   MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
   leases_.EndAll();
   held_.Clear();
+  reclaimed_below_ = consumer.delivered_sequence + 1;
   if (consumer.ack_pending == 0) return consumer.delivered_sequence + 1;
   std::vector<AckRequest> acks;
   for (uint64_t sequence = consumer.settled_sequence + 1; sequence <= consumer.delivered_sequence;
