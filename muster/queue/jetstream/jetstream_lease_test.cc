@@ -267,6 +267,20 @@ TEST_P(DelayTest, LastsForAReaderThatWaits) {
   EXPECT_GE(came, due);
 }
 
+// A delay of some seconds came after half an hour.
+TEST_P(DelayTest, LastsNoLongerWhenLeasesBecomeLonger) {
+  Client other(server_.url(), options_);
+  PutMessageWithDelay(absl::Seconds(2));
+  ASSERT_TRUE(queue::SetVisibility(other.store.get(), queue_, absl::Minutes(30)).ok());
+  ASSERT_TRUE(store().GetMetadata(queue_).ok());  // as each processor that takes the job up again
+  std::vector<queue::Message> again;
+  for (int looks = 0; again.empty() && looks < 10'000; ++looks) {
+    again = other.store->Receive(queue_, {1}).value();
+  }
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again.front().attempts, 1);
+}
+
 // A reader that begins again at the head of its queue wants them all at once.
 TEST_P(DelayTest, EndsWhenTheQueueIsReclaimed) {
   PutMessageWithDelay(absl::Hours(1));

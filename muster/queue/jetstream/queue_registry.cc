@@ -101,18 +101,25 @@ std::optional<queue::Metadata> QueueRegistry::IfMade(const QueueId& queue) {
 absl::Status QueueRegistry::RefreshLease(const QueueId& queue) {
   MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer,
                           jetstream_->GetConsumer(StreamOf(queue), kConsumer));
-  base::MutexLock lock(&mu_);
-  const auto known = queues_.find(queue);
-  if (known != queues_.end()) known->second->FollowLease(consumer.ack_wait);
+  FollowLease(queue, consumer.ack_wait);
   return absl::OkStatus();
+}
+
+void QueueRegistry::FollowLease(const QueueId& queue, absl::Duration lease) {
+  std::shared_ptr<StreamQueue> known;
+  {
+    base::MutexLock lock(&mu_);
+    const auto found = queues_.find(queue);
+    if (found == queues_.end()) return;
+    known = found->second;
+  }
+  known->FollowLease(lease);
 }
 
 absl::Status QueueRegistry::EnsureConsumer(const QueueId& queue, const queue::Metadata& metadata) {
   const absl::Duration lease = LeaseBy(metadata);
   MUSTER_RETURN_IF_ERROR(jetstream_->EnsureConsumer(StreamOf(queue), ConsumerSettings(lease)));
-  base::MutexLock lock(&mu_);
-  const auto known = queues_.find(queue);
-  if (known != queues_.end()) known->second->FollowLease(lease);
+  FollowLease(queue, lease);
   return absl::OkStatus();
 }
 

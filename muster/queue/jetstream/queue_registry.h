@@ -86,6 +86,8 @@ class QueueRegistry {
   // Sets the lease duration of the consumer to that in `metadata`.
   absl::Status EnsureConsumer(const queue::QueueId& queue, const queue::Metadata& metadata)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Has the StreamQueue follow, if this process has used the queue.
+  void FollowLease(const queue::QueueId& queue, absl::Duration lease) ABSL_LOCKS_EXCLUDED(mu_);
   // Reads the lease duration from the consumer. NotFound: there is no consumer.
   absl::Status RefreshLease(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<bool> IsAsMade(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);

@@ -217,7 +217,7 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
     if (LetsGo(requests[i])) given_back.push_back(ParseReceipt(id_, requests[i].receipt)->delivery);
   }
   held_.GivingBack(given_back);
-  const absl::Duration ends = Now() + lease();
+  const absl::Duration asked = Now(), ends = asked + lease();
   const absl::Time now = options_->clock->Now();
   MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
   std::vector<absl::StatusOr<queue::UpdateResult>> results;
@@ -228,11 +228,16 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
     }
     const Delivery delivery = ParseReceipt(id_, requests[i].receipt)->delivery;
     const bool lets_go = LetsGo(requests[i]);
+    std::optional<Lease> held = leases_.Find(delivery.sequence, delivery.deliveries);
     if (lets_go) {
+      const absl::Duration delay = requests[i].visibility;
+      if (delay > absl::ZeroDuration() && held.has_value() && held->began) {
+        delays_.Put(delivery, asked + delay, asked);
+      }
       leases_.End(delivery.sequence, delivery.deliveries);
-    } else if (auto lease = leases_.Find(delivery.sequence, delivery.deliveries)) {
-      lease->ends = ends;
-      leases_.Put(delivery.sequence, *lease);
+    } else if (held.has_value()) {
+      held->ends = ends;
+      leases_.Put(delivery.sequence, *held);
     }
     results.push_back(queue::UpdateResult{requests[i].receipt,
                                           now + (lets_go ? requests[i].visibility : lease())});
@@ -275,6 +280,7 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
 absl::Status StreamQueue::Clear() {
   MUSTER_RETURN_IF_ERROR(jetstream_->Purge(StreamOf(id_)).status());
   leases_.EndAll();
+  delays_.Clear();
   held_.Clear();
   return absl::OkStatus();
 }
@@ -316,7 +322,19 @@ void StreamQueue::FollowLease(absl::Duration lease) {
   const absl::Duration longer = lease - absl::Nanoseconds(before);
   // The server measures each lease from its last ack against the current setting, so held leases
   // move too.
-  if (longer != absl::ZeroDuration()) leases_.Shift(longer);
+  if (longer == absl::ZeroDuration()) return;
+  leases_.Shift(longer);
+  if (longer < absl::ZeroDuration()) {
+    // What comes too early now may be with another worker (PutOff).
+    delays_.Clear();
+    return;
+  }
+  const absl::Duration now = Now();
+  for (const DelayTable::Delay& delay : delays_.After(now)) {
+    const std::string again = AgainAfter(delay.due - now);
+    // If this is lost, the message comes later by as much as leases have become longer.
+    prompt_->connection()->Publish({.subject = delay.ack_subject, .data = again}).IgnoreError();
+  }
 }
 
 namespace {

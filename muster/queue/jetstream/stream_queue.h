@@ -19,6 +19,7 @@
 #include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/attempt_log.h"
 #include "muster/queue/jetstream/dead_letter_store.h"
+#include "muster/queue/jetstream/delay_table.h"
 #include "muster/queue/jetstream/held_log.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 #include "muster/queue/jetstream/stream_layout.h"
@@ -151,7 +152,9 @@ class StreamQueue {
   // all if the holder was silent for so long that the first of its leases may have lapsed.
   absl::StatusOr<int64_t> GiveBackOf(absl::Span<const Delivery> held, absl::Duration silence);
 
-  // Notes the lease duration that the consumer has now. It applies to held leases, too.
+  // Notes the lease duration that the consumer has now. It applies to held leases, too. When it has
+  // grown, asks the server to keep the delays as they were of what this process has given back.
+  // Call it without a lock.
   void FollowLease(absl::Duration lease);
 
  private:
@@ -232,6 +235,7 @@ class StreamQueue {
   // Delayed messages below this sequence were made ready on purpose (Reclaim).
   std::atomic<uint64_t> reclaimed_below_ = 0;
   LeaseTable leases_;
+  DelayTable delays_;
   HeldMessages held_;
 };
 

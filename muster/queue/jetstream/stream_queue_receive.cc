@@ -287,6 +287,7 @@ absl::StatusOr<int64_t> StreamQueue::GiveBackOf(absl::Span<const Delivery> held,
 absl::StatusOr<uint64_t> StreamQueue::Reclaim() {
   MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
   leases_.EndAll();
+  delays_.Clear();
   held_.Clear();
   reclaimed_below_ = consumer.delivered_sequence + 1;
   if (consumer.ack_pending == 0) return consumer.delivered_sequence + 1;
