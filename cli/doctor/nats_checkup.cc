@@ -51,6 +51,21 @@ absl::StatusOr<nlohmann::json> ConsumerConfig(nats::JetStream& jetstream,
   return info->value("config", nlohmann::json::object());
 }
 
+void CheckConsumer(nats::JetStream& jetstream, const std::string& stream,
+                   const queue::jetstream::Settings& settings, Findings* findings) {
+  const std::string what = absl::StrCat("consumer of stream ", stream);
+  findings->push_back(Compare(what, queue::jetstream::ConsumerSettings(settings.lease),
+                              ConsumerConfig(jetstream, stream)));
+  const auto state = jetstream.GetConsumer(stream, queue::jetstream::kConsumer);
+  if (!state.ok() || state->paused <= absl::ZeroDuration()) return;
+  findings->push_back(
+      {Health::kWarning, what,
+       absl::StrCat("is paused by an administrator for another ",
+                    absl::FormatDuration(absl::Ceil(state->paused, absl::Seconds(1))),
+                    ": no message of it comes"),
+       absl::StrCat("nats consumer resume ", stream, " ", queue::jetstream::kConsumer)});
+}
+
 Finding CompareStream(nats::JetStream& jetstream, const nlohmann::json& wanted) {
   const std::string stream = wanted["name"];
   return Compare(absl::StrCat("stream ", stream), wanted, jetstream.StreamConfig(stream));
@@ -78,9 +93,7 @@ void CheckQueues(nats::JetStream& jetstream, const queue::jetstream::Settings& s
     if (!queue.has_value()) continue;
     findings->push_back(
         CompareStream(jetstream, queue::jetstream::StreamSettings(*queue, settings)));
-    findings->push_back(Compare(absl::StrCat("consumer of stream ", stream),
-                                queue::jetstream::ConsumerSettings(settings.lease),
-                                ConsumerConfig(jetstream, stream)));
+    CheckConsumer(jetstream, stream, settings, findings);
     findings->push_back(
         CompareStream(jetstream, queue::jetstream::AsideStreamSettings(*queue, settings)));
   }

@@ -101,6 +101,18 @@ TEST_P(NatsDoctorTest, FindsEachStreamThatIsSetOtherwise) {
   EXPECT_THAT(Examine(), HasSubstr("wrong: stream MUSTER-ATTEMPTS: max_bytes is 1024, not "));
 }
 
+TEST_P(NatsDoctorTest, TellsOfAConsumerThatAnAdministratorHasPaused) {
+  if (jetstream_.ApiLevel().value() == 0) GTEST_SKIP() << "the server is older than 2.11";
+  OpenStores();
+  ASSERT_TRUE(jetstream_
+                  .Call("CONSUMER.PAUSE.MUSTER_local_shop-in-0.workers",
+                        {{"pause_until", "2100-01-01T00:00:00Z"}})
+                  .ok());
+  EXPECT_THAT(Examine(),
+              AllOf(HasSubstr("warning: consumer of stream MUSTER_local_shop-in-0: is paused"),
+                    HasSubstr("nats consumer resume MUSTER_local_shop-in-0 workers")));
+}
+
 TEST_P(NatsDoctorTest, LooksAtTheBucketThatTheServicesHave) {
   OpenStores();
   EXPECT_THAT(Examine({"--bucket", "other"}), HasSubstr("wrong: stream KV_other: "));

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
@@ -287,6 +288,13 @@ absl::Status JetStream::ChangeStream(const json& config) {
     return absl::AbortedError(absl::StrCat("another client deletes ", name));
   }
   MUSTER_RETURN_IF_ERROR(is.status());
+  if (const std::string origin = Text(Part(*is, "mirror"), "name"); !origin.empty()) {
+    return Incompatible(name,
+                        absl::StrCat("stream ", name, " is a mirror of stream ", origin,
+                                     ", and takes no messages; use the server that has ", origin,
+                                     ", or delete the mirror: the stream is made anew"),
+                        {Difference{"mirror", absl::StrCat("of stream ", origin), "not set"}});
+  }
   const std::vector<Difference> differences = DifferencesOf(config, *is);
   if (differences.empty()) return absl::OkStatus();
   const absl::StatusOr<json> answer =
@@ -335,12 +343,53 @@ absl::Status JetStream::EnsureConsumer(const std::string& stream, const json& co
       Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", stream, ".", name),
            {{"stream_name", stream}, {"config", Merged(is, config)}});
   if (answer.ok()) return CheckAccepted(config, *answer, what);
+  if (ErrorCodeOf(answer.status()) == kOneConsumerOnly) return IsReadByOthers(stream, name);
   if (!there.ok() || absl::IsUnavailable(answer.status())) return answer.status();
   return Incompatible(
       what,
       absl::StrCat(what, " is there with settings that cannot be changed: ", Describe(differences),
                    " (", answer.status().message(), "); delete the consumer: it is made anew"),
       differences);
+}
+
+absl::Status JetStream::IsReadByOthers(const std::string& stream, const std::string& consumer) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> readers, ReadersBeside(stream, consumer));
+  // Those of a mirror in another account or cluster are not shown to us.
+  const std::string others = readers.empty() ? "a mirror of it that this account does not show"
+                                             : absl::StrJoin(readers, ", ");
+  const std::string what = absl::StrCat("consumer ", consumer, " of stream ", stream);
+  return Incompatible(
+      what,
+      absl::StrCat(what, " cannot be made: one consumer only reads a work queue, and there is ",
+                   others, "; delete that (for a copy of the stream: nats stream backup)"),
+      {Difference{"readers", others, "none"}});
+}
+
+absl::StatusOr<std::vector<std::string>> JetStream::ReadersBeside(const std::string& stream,
+                                                                  const std::string& consumer) {
+  std::vector<std::string> readers;
+  MUSTER_ASSIGN_OR_RETURN(const json named,
+                          Call(absl::StrCat("CONSUMER.NAMES.", stream), json::object()));
+  for (const std::string& name : Field(named, "consumers", std::vector<std::string>())) {
+    if (name != consumer) readers.push_back(absl::StrCat("consumer ", name));
+  }
+  for (size_t offset = 0, total = 1; offset < total;) {
+    MUSTER_ASSIGN_OR_RETURN(const json answer, Call("STREAM.LIST", {{"offset", offset}}));
+    const json page = Field(answer, "streams", json::array());
+    total = page.is_array() && !page.empty() ? Field(answer, "total", size_t{0}) : 0;
+    if (total == 0) break;
+    offset += page.size();
+    for (const json& info : page) {
+      const json config = Part(info, "config");
+      json origins = Field(config, "sources", json::array());
+      origins.push_back(Part(config, "mirror"));
+      for (const json& origin : origins) {
+        if (!origin.is_object() || Text(origin, "name") != stream) continue;
+        readers.push_back(absl::StrCat("stream ", Text(config, "name"), ", which copies it"));
+      }
+    }
+  }
+  return readers;
 }
 
 absl::StatusOr<json> JetStream::StreamConfig(const std::string& stream) {

@@ -155,6 +155,12 @@ class JetStream {
   absl::Status TryToEnsureStream(const nlohmann::json& config);
   // EnsureStream of a stream that is there.
   absl::Status ChangeStream(const nlohmann::json& config);
+  // The error of EnsureConsumer when something else reads the stream, which is a work queue; names
+  // it.
+  absl::Status IsReadByOthers(const std::string& stream, const std::string& consumer);
+  // What reads `stream` beside `consumer`: consumers, and streams that copy it, in words.
+  absl::StatusOr<std::vector<std::string>> ReadersBeside(const std::string& stream,
+                                                         const std::string& consumer);
   // The error of EnsureStream when other streams have its subjects. Aborted: none has them.
   absl::Status Taken(const nlohmann::json& config);
   absl::StatusOr<StoredMessage> Get(const std::string& stream, const nlohmann::json& request);
@@ -170,6 +176,7 @@ inline constexpr int kWrongLastSequence = 10071;
 inline constexpr int kNoMessageFound = 10037;  // but the stream is there
 inline constexpr int kWrongLastMessageId = 10070;
 inline constexpr int kSubjectsOverlap = 10065;   // with those of another stream
+inline constexpr int kOneConsumerOnly = 10099;   // reads a work queue, and there is another
 inline constexpr int kAtomicNotAllowed = 10174;  // by the stream (kAllowAtomic)
 
 // The setting of a stream that takes atomic batches; for servers of API level kAtomicApiLevel.

@@ -172,6 +172,53 @@ TEST_P(JetStreamTest, RefusesAConsumerThatCannotBeAsItShould) {
                                                       "ack_policy", "\"none\"", "\"explicit\""}));
 }
 
+TEST_P(JetStreamTest, SaysThatAStreamIsAMirrorAndLeavesItOne) {
+  json origin = Config();
+  origin["name"] = "origin";
+  ASSERT_TRUE(jetstream_.EnsureStream(origin).ok());
+  ASSERT_TRUE(
+      jetstream_.Call("STREAM.CREATE.work", {{"name", "work"}, {"mirror", {{"name", "origin"}}}})
+          .ok());
+  json config = Config();
+  config["subjects"] = {"other.*"};
+  const absl::Status status = jetstream_.EnsureStream(config);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("stream work is a mirror of stream origin"));
+  EXPECT_EQ(base::MismatchOf(status),
+            (base::Mismatch{"work", "mirror", "of stream origin", "not set"}));
+  EXPECT_EQ((*jetstream_.StreamConfig("work"))["mirror"]["name"], "origin");
+}
+
+// A work queue has one consumer for all of its messages. With 2.9, that of a mirror counts, too.
+TEST_P(JetStreamTest, SaysWhatElseReadsAWorkQueue) {
+  json queue = Config();
+  queue["retention"] = "workqueue";
+  ASSERT_TRUE(jetstream_.EnsureStream(queue).ok());
+  json config = {{"durable_name", "billing"}, {"ack_policy", "explicit"}};
+  ASSERT_TRUE(jetstream_.EnsureConsumer("work", config).ok());
+  config["durable_name"] = "workers";
+  const absl::Status status = jetstream_.EnsureConsumer("work", config);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(base::MismatchOf(status), (base::Mismatch{"consumer workers of stream work", "readers",
+                                                      "consumer billing", "none"}));
+}
+
+TEST_P(JetStreamTest, NamesTheMirrorOfAWorkQueueWhereThatTakesThePlaceOfAConsumer) {
+  json queue = Config();
+  queue["retention"] = "workqueue";
+  ASSERT_TRUE(jetstream_.EnsureStream(queue).ok());
+  ASSERT_TRUE(
+      jetstream_.Call("STREAM.CREATE.copy", {{"name", "copy"}, {"mirror", {{"name", "work"}}}})
+          .ok());
+  ASSERT_TRUE(jetstream_.Publish({.subject = "work.a", .data = "x"}).ok());
+  while (jetstream_.GetStream("copy")->messages == 0) absl::SleepFor(absl::Milliseconds(5));
+  const absl::Status status =
+      jetstream_.EnsureConsumer("work", {{"durable_name", "workers"}, {"ack_policy", "explicit"}});
+  if (status.ok()) return;  // a later server
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("stream copy, which copies it"));
+}
+
 TEST_P(JetStreamTest, NamesWhatTheServerDidNotAccept) {
   json config = Config();
   config["does_not_exist"] = true;

@@ -1,5 +1,5 @@
 // Consumers of which the server delivers nothing new: they have their max_ack_pending of
-// deliveries.
+// deliveries, or an administrator has paused them.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -9,11 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/nats/nats_server.h"
 #include "tests/fakes/queue/jetstream/jetstream_fixture.h"
 #include "tests/fakes/queue/jetstream/tapped_connection.h"
@@ -22,6 +24,10 @@ namespace muster::queue::jetstream {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 class StalledConsumerTest : public JetStreamQueueStoreTest {
  protected:
@@ -98,6 +104,24 @@ TEST_P(StalledConsumerTest, DeliversWhatIsDueAgainAndThenNewMessages) {
   const std::vector<queue::Message> last = ReceiveUntilThereIsOne();
   ASSERT_EQ(last.size(), 1u);
   EXPECT_EQ(last[0].body, "body 2");
+}
+
+TEST_P(StalledConsumerTest, SaysThatAnAdministratorHasPausedIt) {
+  if (jetstream_.ApiLevel().value() == 0) GTEST_SKIP() << "the server is older than 2.11";
+  const std::string pause = absl::StrCat("CONSUMER.PAUSE.", StreamOf(queue_), ".", kConsumer);
+  ASSERT_TRUE(jetstream_.Call(pause, {{"pause_until", "2100-01-01T00:00:00Z"}}).ok());
+  const base::LogCapture log;
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  EXPECT_TRUE(Receive(1).empty());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(tapped_store_->Stats(queue_).ok());
+  EXPECT_THAT(log.lines(),
+              Contains(AllOf(HasSubstr("has paused the consumer of a queue"),
+                             HasSubstr("queue=acme/work"), HasSubstr("until=2100-01-01T"))));
+  ASSERT_TRUE(jetstream_.Call(pause, json::object()).ok());
+  EXPECT_EQ(ReceiveUntilThereIsOne().size(), 1u);
+  ASSERT_TRUE(tapped_store_->Stats(queue_).ok());
+  EXPECT_THAT(log.lines(), SizeIs(2)) << "each is told once";
+  EXPECT_THAT(log.lines().back(), HasSubstr("is no longer paused"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, StalledConsumerTest,

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "muster/base/check.h"
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 
 namespace muster::queue::jetstream {
@@ -352,6 +353,7 @@ absl::StatusOr<nats::ConsumerState> StreamQueue::RefreshConsumer() {
                           jetstream_->GetConsumer(StreamOf(id_), kConsumer));
   FollowLease(consumer.ack_wait);
   stalled_ = IsStalled(consumer);
+  TellOfPause(consumer.paused);
   return consumer;
 }
 
@@ -362,6 +364,24 @@ absl::StatusOr<queue::QueueStats> StreamQueue::Stats() {
   MUSTER_ASSIGN_OR_RETURN(stats.poison, poison_->Count(id_));
   stats.total_out = std::max<int64_t>(0, stats.total_out - stats.poison);
   return stats;
+}
+
+void StreamQueue::TellOfPause(absl::Duration left) {
+  const bool paused = left > absl::ZeroDuration();
+  if (paused_.exchange(paused) == paused) return;
+  if (!paused) {
+    base::Log(base::kInfo, "the consumer of a queue is no longer paused",
+              {{"queue", id_.ToString()}});
+    return;
+  }
+  base::Log(base::kWarning,
+            "an administrator has paused the consumer of a queue, and no message comes: wait, or "
+            "'nats consumer resume' it",
+            {{"queue", id_.ToString()},
+             {"stream", StreamOf(id_)},
+             {"consumer", kConsumer},
+             {"until", absl::FormatTime(absl::RFC3339_sec, options_->clock->Now() + left,
+                                        absl::UTCTimeZone())}});
 }
 
 // The consumer counts as well as the stream: after its death, a server may have settled messages

@@ -214,6 +214,8 @@ class StreamQueue {
   absl::Status DeadLetterOne(const queue::DeadLetterRequest& request, AckRequest* ack);
   // Reads the state of the consumer, follows its lease duration, and notes whether it is stalled.
   absl::StatusOr<nats::ConsumerState> RefreshConsumer();
+  // Logs it when the consumer was paused, or is no longer. `left`: of the pause.
+  void TellOfPause(absl::Duration left);
   absl::Duration Now() const { return options_->clock->Monotonic(); }
   absl::Duration lease() const { return absl::Nanoseconds(lease_ns_.load()); }
 
@@ -232,6 +234,7 @@ class StreamQueue {
   // The consumer was last seen with nearly its max_ack_pending of deliveries: the server may answer
   // no pull that is not to wait.
   std::atomic<bool> stalled_ = false;
+  std::atomic<bool> paused_ = false;
   // Delayed messages below this sequence were made ready on purpose (Reclaim).
   std::atomic<uint64_t> reclaimed_below_ = 0;
   LeaseTable leases_;
