@@ -143,6 +143,28 @@ TEST_P(JetStreamQueueStoreTest, ChargesAttemptsAgainAfterTheServerWasRestarted) 
   }
 }
 
+// A worker that stops in a rolling restart which takes the server along: what it gave back came
+// when its lease had run out.
+TEST_P(JetStreamQueueStoreTest, HasWhatWasGivenBackAtOnceAlsoAfterTheServerWasRestarted) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Hours(1)).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  const auto held = store().Receive(queue_, {2});
+  ASSERT_EQ(held->size(), 2u) << held.status();
+  std::vector<queue::UpdateRequest> requests(2);
+  for (size_t i = 0; i < 2; ++i) requests[i].receipt = (*held)[i].receipt;
+  ASSERT_TRUE(store().Update(queue_, requests).ok());
+  ASSERT_TRUE(store().Stats(queue_).ok());  // the server has seen what was said before
+  server_.Stop();
+  server_.Restart();
+  size_t again = 0;
+  for (int looks = 0; again < 2 && looks < 5'000; ++looks) {
+    const auto messages = Insist([&] { return store().Receive(queue_, {2}); });
+    ASSERT_TRUE(messages.ok()) << messages.status();
+    again += messages->size();
+  }
+  EXPECT_EQ(again, 2u);
+}
+
 TEST_P(JetStreamQueueStoreTest, AnswersInTimeWhileTheServerIsFrozen) {
   Options impatient = options_;
   impatient.timeout = absl::Milliseconds(500);

@@ -214,6 +214,7 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
     absl::StatusOr<AckRequest> ack = AckRequestFor(requests[i], i);
     said[i] = ack.status();
     if (!ack.ok()) continue;
+    if (ack->text == kAtOnceAgain) acks.push_back({i, ack->ack_subject, kAgainSoon});
     acks.push_back(*std::move(ack));
     if (LetsGo(requests[i])) given_back.push_back(ParseReceipt(id_, requests[i].receipt)->delivery);
   }

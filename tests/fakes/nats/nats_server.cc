@@ -130,9 +130,9 @@ void NatsServer::AwaitPort() {
   GiveUp(absl::StrCat(program_, " does not listen"));
 }
 
-void NatsServer::Kill() {
+void NatsServer::End(int signal) {
   if (process_ == 0) return;
-  kill(process_, SIGKILL);
+  kill(process_, signal);
   waitpid(process_, nullptr, 0);
   process_ = 0;
 }

@@ -1,6 +1,7 @@
 // NatsServer: a real nats-server with JetStream, for a test to kill and start again.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
@@ -35,7 +36,9 @@ class NatsServer {
   const std::string& store_dir() const { return store_dir_; }
 
   // With SIGKILL; returns when it is gone.
-  void Kill();
+  void Kill() { End(SIGKILL); }
+  // With SIGTERM, so that it writes to disk what it has; returns when it is gone.
+  void Stop() { End(SIGTERM); }
   // Starts it again on the same port and store; returns when it listens.
   void Restart();
   // Stops all its threads with SIGSTOP; returns when they have stopped.
@@ -44,6 +47,7 @@ class NatsServer {
 
  private:
   void Start();
+  void End(int signal);
   void AwaitPort();
 
   const std::string program_;
