@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -61,7 +62,7 @@ class CountHandler final : public handler::Handler {
   }
 };
 
-// What a process holds.
+// What a process holds, but for RocksDB's tables, whose number compactions bound.
 struct Held {
   size_t threads = 0;
   size_t descriptors = 0;
@@ -74,6 +75,8 @@ struct Held {
                << " files, " << held.queues << " queues, " << held.heap_bytes / 1024 << " KiB";
   }
 };
+
+bool IsTable(const fs::path& file) { return file.extension() == ".sst"; }
 
 size_t Entries(const fs::path& folder) {
   return static_cast<size_t>(
@@ -183,9 +186,12 @@ class DayTest : public ::testing::Test {
   Held Look() {
     Held held;
     held.threads = Entries("/proc/self/task");
-    held.descriptors = Entries("/proc/self/fd");
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      if (!IsTable(fs::read_symlink(entry, gone))) ++held.descriptors;
+    }
     for (const auto& entry : fs::recursive_directory_iterator(dir_.path())) {
-      if (entry.is_regular_file()) ++held.files;
+      if (entry.is_regular_file() && !IsTable(entry)) ++held.files;
     }
     held.queues = Queues().value_or(0);
     held.heap_bytes = mallinfo2().uordblks;
@@ -230,6 +236,8 @@ TEST_F(DayTest, LeavesWhatAnEarlyHourLeft) {
       ASSERT_NO_FATAL_FAILURE(AbandonUpload("uploads", absl::StrCat("upload ", hour, " ", i)));
     }
     Pass(absl::Hours(1));
+    // An hour of the clock may be shorter than what the disk has to do in it.
+    while (!fs::is_empty(fs::path(dir_.path()) / "uploads")) base::LetOthersRun();
     hours.push_back(Look());
     std::cout << "hour " << hour << ": " << hours.back() << std::endl;
   }
