@@ -27,7 +27,8 @@ absl::Status DeletedJobs::Sweep() {
 
 absl::StatusOr<DeletedJobs::Names> DeletedJobs::QueueNames() {
   Names names;
-  queue::ListQueuesRequest page{.account = account_};
+  queue::ListQueuesRequest page;
+  page.account = account_;
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> queues,
                             deps_.queues->ListQueues(page));
