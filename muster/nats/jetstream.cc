@@ -338,13 +338,15 @@ absl::Status JetStream::EnsureConsumer(const std::string& stream, const json& co
   if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
   const json is = there.ok() ? Part(*there, "config") : json::object();
   const std::vector<Difference> differences = DifferencesOf(config, is);
-  if (differences.empty()) return absl::OkStatus();
+  // Also where nothing differs: the server tells of a consumer that another client is making before
+  // it listens to pulls, and answers this only when it does.
   const absl::StatusOr<json> answer =
       Call(absl::StrCat("CONSUMER.DURABLE.CREATE.", stream, ".", name),
            {{"stream_name", stream}, {"config", Merged(is, config)}});
   if (answer.ok()) return CheckAccepted(config, *answer, what);
   if (ErrorCodeOf(answer.status()) == kOneConsumerOnly) return IsReadByOthers(stream, name);
   if (!there.ok() || absl::IsUnavailable(answer.status())) return answer.status();
+  if (differences.empty()) return absl::OkStatus();  // an administrator's setting was refused
   return Incompatible(
       what,
       absl::StrCat(what, " is there with settings that cannot be changed: ", Describe(differences),
