@@ -8,6 +8,7 @@
 #include "muster/base/check.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/listener/store_results.h"
 
 namespace muster::listener {
 namespace {

@@ -15,6 +15,7 @@
 #include "muster/base/retry.h"
 #include "muster/listener/claim_tuning.h"
 #include "muster/listener/dequeue_task.h"
+#include "muster/listener/lease_renewer.h"
 #include "muster/listener/lease_table.h"
 #include "muster/listener/listener.h"
 #include "muster/listener/metrics.h"

@@ -1,6 +1,5 @@
 // LeaseTable: every message that a listener has leased and not yet settled. It bounds their number,
 // keeps their newest receipts, knows which leases are due for renewal, and signals lost leases.
-// LeaseRenewer: the thread that renews them.
 //
 //   Reserve ─► Add ─► held ─► PinForCharge, Unpin ─► Begin ─► StartSettling ─► PinForSettle
 //                      │ renewed every third of the visibility, until Remove        │
@@ -11,60 +10,21 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <stop_token>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/listener/lease.h"
 #include "muster/listener/metrics.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::listener {
-
-// One leased message. The task that delivers it, the LeaseRenewer and the settler share it.
-class Lease {
- public:
-  // `at`: Clock::Monotonic() before the Receive that gave `leased` for `duration`.
-  Lease(queue::Message leased, int from_partition, absl::Duration at, absl::Duration duration)
-      : message(std::move(leased)),
-        partition(from_partition),
-        received_at(at),
-        visibility(duration),
-        receipt_(message.receipt),
-        expires_(at + duration) {}
-
-  const queue::Message message;  // as received; the receipt in it may be out of date
-  const int partition;           // index into ListenerOptions::partitions
-  const absl::Duration received_at;
-  const absl::Duration visibility;  // of the lease, and of each renewal
-
- private:
-  friend class LeaseTable;
-
-  // All of this is guarded by LeaseTable::mu_.
-  queue::Receipt receipt_;
-  absl::Duration expires_;  // Clock::Monotonic() from which the store may lease it again
-  std::multimap<absl::Duration, std::shared_ptr<Lease>>::iterator due_;
-  bool pinned_ = false;
-  bool charged_ = false;
-  bool begun_ = false;
-  bool lost_ = false;
-  bool counted_lost_ = false;  // also if it only ran out by the local clock
-  bool settling_ = false;
-  bool removed_ = false;
-  std::stop_source stop_{std::nostopstate};  // made on the first call of TokenOf
-  bool stopped_ = false;
-};
-
-using LeasePtr = std::shared_ptr<Lease>;
 
 // Thread-safe.
 class LeaseTable {
@@ -176,78 +136,6 @@ class LeaseTable {
   // When the LeaseRenewer wakes by itself. Leases that are due later need not wake it, so a steady
   // flow of short leases costs no notifications.
   absl::Duration renewer_wakes_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
-};
-
-// Results of calls of the store for several messages: one status per message, besides the status of
-// the call as a whole, which is OK also when single messages failed.
-
-// The lease was lost (FailedPrecondition), or the message is gone (NotFound: expired, cleared, or
-// deleted by the next holder). Both are normal.
-inline bool IsStale(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
-}
-
-inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
-template <typename T>
-const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
-  return result.status();
-}
-
-// Returns `results`, or Internal when their number differs from `asked`.
-template <typename Result>
-absl::StatusOr<std::vector<Result>> CheckSize(absl::StatusOr<std::vector<Result>> results,
-                                              size_t asked) {
-  if (!results.ok() || results->size() == asked) return results;
-  return absl::InternalError(
-      absl::StrCat("the store gave ", results->size(), " answers about ", asked, " messages"));
-}
-
-// Returns the error to report of a call: its own, or that of the first message with an error that
-// is not merely stale.
-template <typename Result>
-absl::Status FirstError(const absl::StatusOr<std::vector<Result>>& results) {
-  if (!results.ok()) return results.status();
-  for (const Result& result : *results) {
-    if (!StatusOf(result).ok() && !IsStale(StatusOf(result))) return StatusOf(result);
-  }
-  return absl::OkStatus();
-}
-
-// LeaseRenewer: extends the leases of messages that are still in work, on a thread of its own that
-// no handler can starve (D5).
-
-struct LeaseRenewerOptions {
-  std::vector<queue::QueueId> partitions;
-  std::function<void(const absl::Status&)> on_error;  // called with no lock held
-};
-
-// Thread-safe.
-class LeaseRenewer {
- public:
-  // Starts the thread. `store`, `leases`, `counters` and `clock` are not owned.
-  LeaseRenewer(LeaseRenewerOptions options, queue::QueueStore* store, LeaseTable* leases,
-               CounterSet* counters, base::Clock* clock);
-  ~LeaseRenewer();
-
-  // Ends the thread and waits for it; the remaining leases run out. May be called twice.
-  void Stop() ABSL_LOCKS_EXCLUDED(join_mu_);
-
- private:
-  using Renewals = std::vector<LeaseTable::Renewal>;
-
-  void Run() ABSL_LOCKS_EXCLUDED(join_mu_);
-  void Renew(int partition, const Renewals& renewals) ABSL_LOCKS_EXCLUDED(join_mu_);
-  void Note(Lease& lease, absl::StatusOr<queue::UpdateResult> result, absl::Duration asked_at)
-      ABSL_LOCKS_EXCLUDED(join_mu_);
-
-  const LeaseRenewerOptions options_;
-  queue::QueueStore* const store_;  // not owned
-  LeaseTable* const leases_;        // not owned
-  CounterSet* const counters_;      // not owned
-  base::Clock* const clock_;        // not owned
-
-  base::Mutex join_mu_;
-  std::thread thread_ ABSL_GUARDED_BY(join_mu_);  // last: it uses all of the above
 };
 
 }  // namespace muster::listener

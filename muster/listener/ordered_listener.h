@@ -38,6 +38,7 @@
 #include "muster/listener/dequeue_task.h"
 #include "muster/listener/key_dispatcher.h"
 #include "muster/listener/key_holds.h"
+#include "muster/listener/lease_renewer.h"
 #include "muster/listener/lease_table.h"
 #include "muster/listener/listener.h"
 #include "muster/listener/metrics.h"

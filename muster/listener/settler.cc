@@ -7,6 +7,7 @@
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
+#include "muster/listener/store_results.h"
 #include "muster/queue/limits.h"
 
 namespace muster::listener {

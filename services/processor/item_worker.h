@@ -1,114 +1,26 @@
-// WorkerSetup and Revision: what the workers of a job share. ItemWorker: what one worker does with
-// one work item.
+// ItemWorker: what one worker does with one work item: decode → content → parse → handler → result.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "muster/base/clock.h"
-#include "muster/base/mutex.h"
-#include "muster/blob/blob_store.h"
-#include "muster/content/item_content.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/health.h"
 #include "muster/input/record_parser.h"
-#include "muster/item/cancelled_batches.h"
-#include "muster/item/suspended_batches.h"
 #include "muster/item/work_item_codec.h"
-#include "muster/job/job.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
-#include "muster/telemetry/span.h"
-#include "services/processor/absent_content.h"
 #include "services/processor/pool_metrics.h"
 #include "services/processor/result_codec.h"
-#include "services/processor/slow_items.h"
 #include "services/processor/work_spans.h"
+#include "services/processor/worker_setup.h"
 
 namespace muster::processor {
-
-// Batches that a log line has named already. Thread-safe.
-class LoggedBatches {
- public:
-  // True for the first call with `batch`.
-  bool Insert(uint64_t batch) {
-    base::MutexLock lock(&mu_);
-    return batches_.insert(batch).second;
-  }
-
- private:
-  base::Mutex mu_;
-  std::set<uint64_t> batches_ ABSL_GUARDED_BY(mu_);
-};
-
-class RevisionSource;
-
-// What all workers of a job share. Workers change only its counters and logged batches. Outlives
-// them.
-struct WorkerSetup {
-  const job::JobDefinition* job = nullptr;  // not owned
-  handler::JobSchema schema;
-  std::string handler_version;
-  std::string instance;              // the name that results carry as their worker
-  blob::BlobStore* blobs = nullptr;  // not owned
-  // Where the content of items is that travels by reference; null: other workers take those items.
-  content::ItemContent* content = nullptr;  // not owned
-  AbsentContent* absent = nullptr;          // not owned; set with `content`
-  // Makes handlers that run in a process of their own, for suspects; empty: suspects run like other
-  // items.
-  handler::HandlerFactory isolated;
-  // Finds other revisions of the job, for items that are bound to them; null: other workers take
-  // those items.
-  RevisionSource* revisions = nullptr;  // not owned
-  // Cancelled batches, whose items the workers drop; null: there are none. Not owned.
-  item::CancelledBatches* cancelled = nullptr;
-  // Suspended batches, whose items the workers drop if they do not fit; null: they give them back.
-  // Not owned.
-  item::SuspendedBatches* suspended = nullptr;
-  // As of Dependencies.
-  std::function<absl::StatusOr<bool>(uint64_t batch)> is_over;
-  // Transactions of processed items, counted at each attempt: for progress bars, not for
-  // accounting.
-  mutable std::atomic<uint64_t> transactions_processed{0};
-  // In which workers have made their handlers, since they began.
-  mutable std::atomic<int64_t> starting_nanoseconds{0};
-  mutable LoggedBatches misfits;           // one log line for a batch, not one for each item
-  base::Clock* clock = base::RealClock();  // not owned
-  // Warns of calls of the handler that take long; null: no warning is given. Not owned.
-  SlowItems* slow_items = nullptr;
-  std::shared_ptr<handler::HealthIssues> health;  // of the job; gets those warnings, too
-  ItemMetrics metrics;
-  telemetry::SpanSink* spans = nullptr;  // null: batches are not traced. Not owned.
-};
-
-// One revision of a job, with all that a worker needs for its items.
-struct Revision {
-  job::JobDefinition job;
-  WorkerSetup setup;                 // of `job`
-  handler::HandlerFactory handlers;  // thread-safe
-};
-
-// Finds the revisions that batches are bound to, also after their job has changed. Thread-safe.
-class RevisionSource {
- public:
-  virtual ~RevisionSource() = default;
-
-  // NotFound: the registry does not know the revision, or this program lacks its handler. Other
-  // errors: unknown for now; ask again. The result is shared because workers keep the revision
-  // while they use it.
-  virtual absl::StatusOr<std::shared_ptr<const Revision>> Find(const std::string& revision) = 0;
-};
-
-// ItemWorker: what one worker does with one work item: decode → content → parse → handler → result.
 
 // One attempt at a message.
 struct Attempt {

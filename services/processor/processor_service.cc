@@ -9,7 +9,6 @@
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
-#include "muster/base/text.h"
 #include "muster/handler/health.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
@@ -139,7 +138,7 @@ void ProcessorService::StopRefused(const Refusal& refusal) {
     base::MutexLock lock(&mu_);
     if (!IsWantedLocked(served->as_of.name)) return;
   }
-  health_issues_.Report(served->as_of.name, {InWords(refusal.why), served->as_of});
+  job_issues_.Report(served->as_of.name, {InWords(refusal.why), served->as_of});
   Forget(served);
   DrainAside(served);
 }
@@ -167,7 +166,7 @@ absl::Status ProcessorService::Look() {
     if (ThreadsFor(job.name) > 0) Serve(job);
   }
   for (const std::string& job : gone) Drop(job);
-  health_issues_.KeepOnly(jobs);
+  job_issues_.KeepOnly(jobs);
   return absl::OkStatus();
 }
 
@@ -188,15 +187,14 @@ void ProcessorService::Serve(const job::JobSummary& job) {
   }
   const ServedPtr old = ServedAs(job.name);
   if (old != nullptr && IsSame(old->as_of, job)) {
-    return health_issues_.CanWork(old->as_of);
+    return job_issues_.CanWork(old->as_of);
   }
   const auto made = std::make_shared<Served>();
   if (const absl::Status status = Make(job, made); !status.ok()) {
     look_soon_ |= base::IsTransient(status);
-    return health_issues_.Report(job.name,
-                                 {InWords(status), std::nullopt, IsOthers(*made, status)});
+    return job_issues_.Report(job.name, {InWords(status), std::nullopt, IsOthers(*made, status)});
   }
-  health_issues_.CanWork(made->as_of);
+  job_issues_.CanWork(made->as_of);
   Replace(old, made);
 }
 
@@ -306,7 +304,7 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
 void ProcessorService::Begin(const ServedPtr& served, absl::string_view what) {
   const std::string& job = served->as_of.name;
   if (const absl::Status started = served->processor->Start(); !started.ok()) {
-    health_issues_.Report(job, {InWords(started)});
+    job_issues_.Report(job, {InWords(started)});
     Forget(served);
     return;
   }
@@ -420,9 +418,9 @@ std::map<std::string, std::string> ProcessorService::OpenIssues() {
     served = served_;
   }
   for (const auto& [job, one] : served) {
-    if (one->health->works()) health_issues_.IsAccepted(job);
+    if (one->health->works()) job_issues_.IsAccepted(job);
   }
-  std::map<std::string, std::string> open_issues = health_issues_.OpenIssues();
+  std::map<std::string, std::string> open_issues = job_issues_.OpenIssues();
   for (const auto& [job, one] : served) {
     if (std::string why = one->health->why(); !why.empty())
       open_issues.emplace(job, std::move(why));
@@ -437,49 +435,6 @@ void ProcessorService::Retire(absl::string_view job) {
   } else {
     retired_.emplace(job);
   }
-}
-
-void HealthIssues::Report(const std::string& job, HealthIssue issue) {
-  const std::string why = issue.why;
-  {
-    base::MutexLock lock(&mu_);
-    if (std::exchange(by_job_[job], std::move(issue)).why == why) return;
-  }
-  base::Log(base::kWarning, "cannot work for a job; it is tried again",
-            {{"job", job}, {"why", why}});
-}
-
-void HealthIssues::CanWork(const job::JobSummary& job) {
-  base::MutexLock lock(&mu_);
-  const auto issue = by_job_.find(job.name);
-  if (issue == by_job_.end()) return;
-  const std::optional<job::JobSummary>& refused = issue->second.refused;
-  const bool stands =
-      refused.has_value() && refused->revision == job.revision && refused->updated == job.updated;
-  if (!stands) by_job_.erase(issue);
-}
-
-void HealthIssues::IsAccepted(const std::string& job) {
-  base::MutexLock lock(&mu_);
-  const auto issue = by_job_.find(job);
-  if (issue != by_job_.end() && issue->second.refused.has_value()) by_job_.erase(issue);
-}
-
-void HealthIssues::KeepOnly(const std::vector<job::JobSummary>& jobs) {
-  std::set<std::string> there;
-  for (const job::JobSummary& job : jobs) there.insert(job.name);
-  base::MutexLock lock(&mu_);
-  std::erase_if(by_job_, [&there](const auto& entry) { return !there.contains(entry.first); });
-}
-
-std::map<std::string, std::string> HealthIssues::OpenIssues() const {
-  std::map<std::string, std::string> open_issues;
-  base::MutexLock lock(&mu_);
-  for (const auto& [job, issue] : by_job_) {
-    if (issue.is_others) continue;
-    open_issues[job] = base::Printable(issue.why, handler::kMaxIssueBytes);
-  }
-  return open_issues;
 }
 
 }  // namespace muster::processor

@@ -1,4 +1,18 @@
-// HealthIssues: the reasons why a processor does not work for jobs. It logs each reason once.
+// ProcessorService: works for the jobs of a mesh, and follows their changes.
+//
+//   registry ─► look ─┬─ new job ─────────► a Processor is created and started
+//      ▲              ├─ changed ─────────► a new one starts, then the old one is drained
+//   JobChangedEvent,  ├─ deleted ─────────► drained
+//   or every so often └─ no handler here ─► left to other processors
+//
+// A handler that is a gRPC server may refuse a job. The service then drains the job's Processor,
+// and the next look makes another one.
+//
+// With `standby` it is parked at first: it follows the jobs, makes their Processors and the
+// handlers of their workers, and starts no listener before Unpark.
+//
+// If a job changes, the old or the new Processor works on each item with the revision that its
+// batch is bound to (RevisionCache).
 #pragma once
 
 #include <future>
@@ -21,6 +35,7 @@
 #include "muster/handler/handler.h"
 #include "muster/job/job_registry.h"
 #include "services/processor/job_handler.h"
+#include "services/processor/job_issues.h"
 #include "services/processor/job_listeners.h"
 #include "services/processor/pool_metrics.h"
 #include "services/processor/processor.h"
@@ -28,52 +43,6 @@
 #include "services/processor/slow_items.h"
 
 namespace muster::processor {
-
-struct HealthIssue {
-  std::string why;
-  // The job as its handler refused it; nullopt: the handler refused nothing.
-  std::optional<job::JobSummary> refused = std::nullopt;
-  bool is_others = false;  // the job's linked handler is not in this program
-};
-
-// Thread-safe. The latest issue about a job stays open until it is taken back.
-class HealthIssues {
- public:
-  // Records what is wrong with a job, and logs it unless it is the same as before.
-  void Report(const std::string& job, HealthIssue issue);
-
-  // The processor can work for `job`, as far as it knows before the handler is called. A refusal by
-  // the handler stays until the job is applied again.
-  void CanWork(const job::JobSummary& job);
-  // The handler accepts the job.
-  void IsAccepted(const std::string& job);
-  // Drops the issues of all jobs that are not in `jobs`: they were deleted.
-  void KeepOnly(const std::vector<job::JobSummary>& jobs);
-
-  // The open issues by job, printable and of bounded length, without jobs whose handler only other
-  // programs have.
-  std::map<std::string, std::string> OpenIssues() const;
-
- private:
-  mutable base::Mutex mu_;
-  std::map<std::string, HealthIssue> by_job_ ABSL_GUARDED_BY(mu_);
-};
-
-// ProcessorService: works for the jobs of a mesh, and follows their changes.
-//
-//   registry ─► look ─┬─ new job ─────────► a Processor is created and started
-//      ▲              ├─ changed ─────────► a new one starts, then the old one is drained
-//   JobChangedEvent,  ├─ deleted ─────────► drained
-//   or every so often └─ no handler here ─► left to other processors
-//
-// A handler that is a gRPC server may refuse a job. The service then drains the job's Processor,
-// and the next look makes another one.
-//
-// With `standby` it is parked at first: it follows the jobs, makes their Processors and the
-// handlers of their workers, and starts no listener before Unpark.
-//
-// If a job changes, the old or the new Processor works on each item with the revision that its
-// batch is bound to (RevisionCache).
 
 // The workers of one job, separate from those of other jobs.
 struct JobPool {
@@ -210,7 +179,7 @@ class ProcessorService final : public JobListeners {
   std::unique_ptr<RevisionCache> revisions_;
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
 
-  HealthIssues health_issues_;
+  JobIssues job_issues_;
   std::unique_ptr<PoolMetrics> pool_metrics_;  // from Start to Close
 
   base::Mutex mu_;

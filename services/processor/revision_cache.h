@@ -12,8 +12,8 @@
 #include "muster/blob/blob_store.h"
 #include "muster/handler/handler.h"
 #include "muster/job/job_registry.h"
-#include "services/processor/item_worker.h"
 #include "services/processor/job_handler.h"
+#include "services/processor/worker_setup.h"
 
 namespace muster::processor {
 

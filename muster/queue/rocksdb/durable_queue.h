@@ -1,4 +1,13 @@
-// DurableQueue: one queue of the embedded engine; and its two helpers, WriteGate and DedupIds.
+// DurableQueue: one queue of the embedded engine. Its order lives in memory (message_index.h), its
+// records in RocksDB (codec.h). Every verb that changes something takes three steps:
+//
+//   1. under mu_: check, and check the messages out of the index, so no other call touches them;
+//   2. without mu_: write one batch. RocksDB joins the batches of concurrent calls into one sync;
+//   3. under mu_: put the new state into the index, or the old state if the write failed.
+//
+// So the index never shows a state that is not on disk, and no message is leased twice while the
+// write of its lease is under way. Verbs that need the whole queue (Clear, Redrive …) wait at gate_
+// until no such write is under way.
 #pragma once
 
 #include <atomic>
@@ -12,147 +21,18 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_set.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "muster/base/check.h"
 #include "muster/base/mutex.h"
 #include "muster/queue/queue_store.h"
 #include "muster/queue/rocksdb/codec.h"
+#include "muster/queue/rocksdb/dedup_ids.h"
 #include "muster/queue/rocksdb/message_index.h"
 #include "muster/queue/rocksdb/storage.h"
+#include "muster/queue/rocksdb/write_gate.h"
 
 namespace muster::queue::rocksdb {
-
-// WriteGate: admits many writers at a time, or one that waits until all others have left.
-// Thread-safe. Not re-entrant: a thread inside the gate must not enter again.
-class WriteGate {
- public:
-  void EnterShared() {
-    base::MutexLock lock(&mu_);
-    ++waiting_;
-    while (exclusive_) changed_.Wait(&mu_);
-    --waiting_;
-    if (owed_ > 0 && --owed_ == 0) changed_.NotifyAll();
-    ++writers_;
-  }
-
-  void LeaveShared() {
-    base::MutexLock lock(&mu_);
-    MUSTER_CHECK(writers_ > 0, "writers ", writers_);
-    if (--writers_ == 0 && exclusive_) changed_.NotifyAll();
-  }
-
-  // Keeps further callers out, and returns when the last writer has left. Shared callers that
-  // waited during one exclusive entry go before the next, so repeated exclusive entries never
-  // starve them.
-  void EnterExclusive() {
-    base::MutexLock lock(&mu_);
-    while (exclusive_ || owed_ > 0) changed_.Wait(&mu_);
-    exclusive_ = true;
-    while (writers_ > 0) changed_.Wait(&mu_);
-  }
-
-  void LeaveExclusive() {
-    base::MutexLock lock(&mu_);
-    MUSTER_CHECK(exclusive_ && writers_ == 0, "exclusive ", int{exclusive_}, ", writers ",
-                 writers_);
-    exclusive_ = false;
-    owed_ = waiting_;
-    changed_.NotifyAll();
-  }
-
- private:
-  base::Mutex mu_;
-  base::CondVar changed_;
-  int writers_ ABSL_GUARDED_BY(mu_) = 0;
-  int waiting_ ABSL_GUARDED_BY(mu_) = 0;  // to enter shared
-  int owed_ ABSL_GUARDED_BY(mu_) = 0;  // of waiting_: to be let in before the next exclusive entry
-  bool exclusive_ ABSL_GUARDED_BY(mu_) = false;
-};
-
-// Holds a WriteGate for the lifetime of the object.
-class SharedEntry {
- public:
-  explicit SharedEntry(WriteGate* gate) : gate_(gate) { gate_->EnterShared(); }
-  ~SharedEntry() { gate_->LeaveShared(); }
-  SharedEntry(const SharedEntry&) = delete;
-  SharedEntry& operator=(const SharedEntry&) = delete;
-
- private:
-  WriteGate* const gate_;  // not owned
-};
-
-class ExclusiveEntry {
- public:
-  explicit ExclusiveEntry(WriteGate* gate) : gate_(gate) { gate_->EnterExclusive(); }
-  ~ExclusiveEntry() { gate_->LeaveExclusive(); }
-  ExclusiveEntry(const ExclusiveEntry&) = delete;
-  ExclusiveEntry& operator=(const ExclusiveEntry&) = delete;
-
- private:
-  WriteGate* const gate_;  // not owned
-};
-
-// DedupIds: the dedup ids of the messages of one queue. They lie on disk, so that a million of them
-// cost no memory; a bloom filter answers most look-ups of a new id.
-
-// Thread-safe.
-class DedupIds {
- public:
-  // `storage` is not owned.
-  DedupIds(Storage* storage, uint64_t queue) : storage_(storage), queue_(queue) {}
-
-  // While a Reservation exists no other put looks up or writes its ids: of two concurrent puts with
-  // the same id the second waits and then finds the record of the first.
-  class Reservation {
-   public:
-    // Skips empty ids. Waits until all ids are free and takes them together, so that two puts never
-    // wait for each other.
-    Reservation(DedupIds* ids, std::vector<std::string> wanted);
-    ~Reservation();
-    Reservation(const Reservation&) = delete;
-    Reservation& operator=(const Reservation&) = delete;
-
-    // Returns one result for each id of `wanted`, in order. A damaged record counts as none.
-    absl::StatusOr<std::vector<std::optional<DedupRecord>>> LookUp() const;
-
-   private:
-    DedupIds* const ids_;  // not owned
-    const std::vector<std::string> wanted_;
-  };
-
-  // Adds the record of `id` to a batch.
-  void Write(::rocksdb::WriteBatch* batch, const std::string& id, const DedupRecord& record) const;
-
-  // Counts ids that were put. Returns true when enough were put since the last sweep to start one.
-  bool SweepIsDue(size_t ids_put) ABSL_LOCKS_EXCLUDED(mu_);
-  // Reads a bounded number of records, starting where the last sweep ended, and deletes each record
-  // for which `forget` returns true. No put may run meanwhile.
-  void Sweep(const std::function<bool(const DedupRecord&)>& forget) ABSL_LOCKS_EXCLUDED(mu_);
-
- private:
-  Storage* const storage_;  // not owned
-  const uint64_t queue_;
-
-  base::Mutex mu_;
-  base::CondVar released_;
-  absl::flat_hash_set<std::string> reserved_ ABSL_GUARDED_BY(mu_);
-  size_t put_since_sweep_ ABSL_GUARDED_BY(mu_) = 0;
-  std::string sweep_from_ ABSL_GUARDED_BY(mu_);
-};
-
-// DurableQueue: one queue of the embedded engine. Its order lives in memory (message_index.h), its
-// records in RocksDB (codec.h). Every verb that changes something takes three steps:
-//
-//   1. under mu_: check, and check the messages out of the index, so no other call touches them;
-//   2. without mu_: write one batch. RocksDB joins the batches of concurrent calls into one sync;
-//   3. under mu_: put the new state into the index, or the old state if the write failed.
-//
-// So the index never shows a state that is not on disk, and no message is leased twice while the
-// write of its lease is under way. Verbs that need the whole queue (Clear, Redrive …) wait at gate_
-// until no such write is under way.
 
 // Thread-safe, except the Load functions, which are called before all others. queue_store.h
 // specifies the verbs; the arguments are within the limits.

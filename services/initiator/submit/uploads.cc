@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
+#include "services/initiator/batch/source.h"
 
 namespace muster::initiator::submit {
 

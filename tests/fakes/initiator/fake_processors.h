@@ -12,7 +12,7 @@
 #include "muster/base/proto_time.h"
 #include "muster/bus/local/local_buses.h"
 #include "muster/bus/roster.h"
-#include "services/initiator/submit/admission.h"
+#include "services/initiator/submit/job_throughput.h"
 #include "tests/fakes/bus/mesh_fixture.h"
 
 namespace muster::initiator {
