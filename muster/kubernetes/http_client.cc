@@ -1,8 +1,6 @@
 #include "muster/kubernetes/http_client.h"
 
 #include <curl/curl.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <new>
@@ -10,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/sigpipe_block.h"
 #include "muster/base/status.h"
 #include "muster/kubernetes/limits.h"
 
@@ -33,30 +32,6 @@ class CurlConnection {
 };
 
 namespace {
-
-// OpenSSL writes to a connection that the server may have closed, and libcurl would guard against
-// SIGPIPE by changing what the whole process does upon it.
-class PipeSignalHeldBack {
- public:
-  PipeSignalHeldBack() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~PipeSignalHeldBack() {
-    if (sigismember(&before_, SIGPIPE) != 0) return;
-    const timespec at_once = {};
-    while (sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  PipeSignalHeldBack(const PipeSignalHeldBack&) = delete;
-  PipeSignalHeldBack& operator=(const PipeSignalHeldBack&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-};
 
 struct EasyDeleter {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
@@ -149,10 +124,11 @@ Headers MakeHeaders(const HttpRequest& request, const std::string& token) {
   return headers;
 }
 
-// Runs until it is over, or `stop` is requested (nullopt).
+// Runs until it is over, or `stop` is requested (nullopt). All calls that may write run under a
+// SigPipeBlock: OpenSSL writes to a connection that the server may have closed.
 std::optional<CURLcode> RunToEnd(CURLM* multi, const std::stop_token& stop) {
   const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
-  const PipeSignalHeldBack held_back;
+  const base::SigPipeBlock block;
   while (true) {
     int running = 0;
     if (curl_multi_perform(multi, &running) != CURLM_OK) return CURLE_FAILED_INIT;
@@ -190,7 +166,7 @@ CurlConnection::CurlConnection() : multi_(curl_multi_init()) {
 }
 
 CurlConnection::~CurlConnection() {
-  const PipeSignalHeldBack held_back;
+  const base::SigPipeBlock block;
   curl_multi_cleanup(multi_);
 }
 
@@ -215,7 +191,7 @@ absl::StatusOr<HttpAnswer> CurlConnection::Exchange(const Access& access,
   }
   const std::optional<CURLcode> end = RunToEnd(multi_, stop);
   {
-    const PipeSignalHeldBack held_back;
+    const base::SigPipeBlock block;
     curl_multi_remove_handle(multi_, easy.get());
   }
   if (!end.has_value()) return absl::CancelledError("stopped");

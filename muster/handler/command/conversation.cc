@@ -5,10 +5,9 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
-#include <ctime>
 
 #include "absl/strings/ascii.h"
+#include "muster/base/sigpipe_block.h"
 
 namespace muster::handler::command {
 namespace {
@@ -18,30 +17,6 @@ constexpr int kMaxDrainedChunks = 16;
 // How often a program that starts is looked at. Its first item may get so much more time.
 constexpr int kStartTickMs = 10;
 using Chunk = std::array<char, kChunkBytes>;
-
-// Writing to a program that has closed its stdin raises SIGPIPE, which by default ends the process;
-// a library may change that for its own thread only.
-class SigPipeBlock {
- public:
-  SigPipeBlock() {
-    sigemptyset(&sigpipe_);
-    sigaddset(&sigpipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
-  }
-  ~SigPipeBlock() {
-    if (sigismember(&before_, SIGPIPE) != 0) return;
-    const timespec at_once{};
-    while (sigtimedwait(&sigpipe_, nullptr, &at_once) == SIGPIPE) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  SigPipeBlock(const SigPipeBlock&) = delete;
-  SigPipeBlock& operator=(const SigPipeBlock&) = delete;
-
- private:
-  sigset_t sigpipe_{};
-  sigset_t before_{};
-};
 
 bool WouldBlock(ssize_t result) {
   return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -59,7 +34,7 @@ Conversation::Conversation(os::ChildProcess* child, StderrLog* errors, Watchdog*
     : child_(child), errors_(errors), watchdog_(watchdog), clock_(clock), limits_(limits) {}
 
 ConversationEnd Conversation::Ask(absl::string_view request, absl::Duration allowed) {
-  const SigPipeBlock block;
+  const base::SigPipeBlock block;
   request_ = unsent_ = request;
   allowed_ = allowed;
   answer_.clear();
