@@ -1,5 +1,8 @@
 #include "muster/content/ledger_content.h"
 
+#include <optional>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "muster/base/damage.h"
 #include "muster/base/status.h"
@@ -14,6 +17,16 @@ absl::Status Damaged(const ItemReference& item, const ledger::ItemBoundary& boun
   return absl::DataLossError(absl::StrCat("item ", item.batch, "/", item.index, " at byte ",
                                           boundary.offset, " (line ", boundary.first_line,
                                           "): ", why));
+}
+
+// The content in a blob of the item: a copy that was kept has it as it is; one that did not fit
+// into its message, which reads it there, may have it compressed. nullopt: neither.
+std::optional<std::string> ContentIn(std::string blob, const ItemReference& item) {
+  if (base::Fingerprint(blob) == item.hash) return blob;
+  if (item.bytes > item::kMaxRawBytes) return std::nullopt;
+  std::string raw(item.bytes, '\0');
+  if (!item::Decompress(blob, &raw) || base::Fingerprint(raw) != item.hash) return std::nullopt;
+  return raw;
 }
 
 }  // namespace
@@ -64,8 +77,10 @@ absl::StatusOr<bool> LedgerContent::ReadCopy(const ItemReference& item, std::str
       deps_.blobs->Get(item::BlobName(item.batch, item.index, item.owner));
   if (absl::IsNotFound(copy.status())) return false;
   MUSTER_RETURN_IF_ERROR(copy.status());
-  *slice = *std::move(copy);
-  return base::Fingerprint(*slice) == item.hash;
+  std::optional<std::string> content = ContentIn(*std::move(copy), item);
+  if (!content.has_value()) return false;
+  *slice = *std::move(content);
+  return true;
 }
 
 absl::Status LedgerContent::KeepForRedrive(const ItemReference& item) {
@@ -74,6 +89,10 @@ absl::Status LedgerContent::KeepForRedrive(const ItemReference& item) {
 
 absl::Status LedgerContent::Copy(const ItemReference& item) {
   std::string slice;
+  // What is there may be what the dead letter's message refers to: only its form fits the message.
+  const absl::StatusOr<bool> is_there = ReadCopy(item, &slice);
+  if (is_there.ok() && *is_there) return absl::OkStatus();
+  if (!is_there.ok() && !absl::IsDataLoss(is_there.status())) return is_there.status();
   MUSTER_RETURN_IF_ERROR(ReadSource(item, &slice));
   return deps_.blobs->Put(item::BlobName(item.batch, item.index, item.owner), slice);
 }

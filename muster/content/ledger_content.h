@@ -47,8 +47,8 @@ class LedgerContent final : public ItemContent {
   absl::Status Read(const ItemReference& item, std::string* slice) override;
   absl::Status KeepForRedrive(const ItemReference& item) override;
 
-  // Copies the content of the item into the blob store: its source is about to go. Errors as of
-  // Read.
+  // Copies the content of the item into the blob store, unless it is there: its source is about to
+  // go. Errors as of Read.
   absl::Status Copy(const ItemReference& item);
 
  private:

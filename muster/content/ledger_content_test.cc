@@ -120,6 +120,26 @@ TEST_F(LedgerContentTest, ReadsTheCopyOfADeadLetterWhenTheSourceIsGone) {
   EXPECT_THAT(Read(items_[0]), HasSubstr("does not exist")) << "no dead letter";
 }
 
+// The dead letter's message says how its blob is compressed.
+TEST_F(LedgerContentTest, LeavesTheBlobThatTheMessageOfADeadLetterRefersToAsItIs) {
+  const std::string zeros(1000, '0');
+  Write(zeros);
+  const ItemReference item = records_.Split(8, zeros, 1000).front();
+  std::string compressed;
+  ASSERT_TRUE(item::Compress(zeros, &compressed));
+  ASSERT_TRUE(blobs_->Put(item::BlobName(8, 0), compressed).ok());
+  ASSERT_TRUE(content_.KeepForRedrive(item).ok());
+  EXPECT_EQ(blobs_->Get(item::BlobName(8, 0)).value(), compressed);
+  std::filesystem::remove(path_);
+  EXPECT_EQ(Read(item), zeros);
+}
+
+TEST_F(LedgerContentTest, ReplacesACopyThatIsDamaged) {
+  ASSERT_TRUE(blobs_->Put(item::BlobName(7, 1), "tvo").ok());
+  ASSERT_TRUE(content_.KeepForRedrive(items_[1]).ok());
+  EXPECT_EQ(blobs_->Get(item::BlobName(7, 1)).value(), "two");
+}
+
 TEST_F(LedgerContentTest, TakesNoCopyThatIsAnotherItems) {
   ASSERT_TRUE(blobs_->Put(item::BlobName(7, 1), "six").ok());
   std::filesystem::remove(path_);

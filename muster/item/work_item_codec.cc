@@ -307,7 +307,12 @@ absl::StatusOr<WorkItem> DecodeWorkItem(absl::string_view body, blob::BlobStore*
       return Damaged(item, absl::StrCat("its blob ", blob, " is gone"));
     }
     MUSTER_RETURN_IF_ERROR(payload.status());
-    MUSTER_ASSIGN_OR_RETURN(slice, SliceIn(item, *payload));
+    absl::StatusOr<std::string> content = SliceIn(item, *payload);
+    // Retention of earlier releases replaced the blobs of dead letters by their bare content.
+    if (!content.ok() && base::Fingerprint(*payload).ToBytes() == item.content_hash()) {
+      content = *std::move(payload);
+    }
+    MUSTER_ASSIGN_OR_RETURN(slice, std::move(content));
   } else {
     MUSTER_ASSIGN_OR_RETURN(slice,
                             SliceIn(item, in_order ? item.ordered().inline_() : item.inline_()));

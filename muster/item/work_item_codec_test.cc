@@ -256,6 +256,17 @@ TEST_F(WorkItemCodecTest, ClaimChecksALargePayload) {
   EXPECT_EQ(DecodeWorkItem(body, &blobs_)->slice, noise);
 }
 
+// As retention of earlier releases left the blobs of dead letters.
+TEST_F(WorkItemCodecTest, ReadsABlobThatIsNotCompressedThoughTheMessageSaysSo) {
+  const std::string noise = Noise(kInlinePayloadBytes + 1) + std::string(100'000, 'x');
+  const std::string body = Encode(noise);
+  ASSERT_LT(blobs_.blobs.at(BlobName(5, 7)).size(), noise.size());
+  blobs_.blobs[BlobName(5, 7)] = noise;
+  EXPECT_EQ(DecodeWorkItem(body, &blobs_)->slice, noise);
+  blobs_.blobs[BlobName(5, 7)] = noise + "x";
+  EXPECT_TRUE(absl::IsDataLoss(DecodeWorkItem(body, &blobs_).status()));
+}
+
 TEST_F(WorkItemCodecTest, SaysWhichBlobIsGone) {
   const std::string body = Encode(Noise(kInlinePayloadBytes + 1));
   blobs_.blobs.clear();

@@ -72,6 +72,8 @@ absl::Status KeepForRedrive(ledger::BatchLedger* ledger, content::LedgerContent*
                           ledger->Items(batch.number, index, 1));
   if (item.empty()) return absl::NotFoundError("the ledger lacks the item");
   if (item.front().oversized) return absl::OkStatus();  // its content is not read
+  // Its records are taken from all over the source, so they always travel with the message.
+  if (item.front().window.has_value()) return absl::OkStatus();
   return content->Copy({batch.number, static_cast<uint32_t>(index), batch.owner,
                         item.front().length, item.front().content});
 }
