@@ -107,6 +107,35 @@ TEST_F(ItemContentTest, TravelsInlineWhereItIsShort) {
   EXPECT_TRUE(content_.asked().empty());
 }
 
+// Counts what is settled as done.
+class Claim final : public listener::DeliveryContext {
+ public:
+  absl::Status Begin(listener::Delivery&) override { return absl::OkStatus(); }
+  void Settle(const listener::Delivery&, Settlement settlement) override {
+    if (settlement.kind == Settlement::Kind::kOk) ++done;
+  }
+  std::stop_token stop_token(const listener::Delivery&) override { return {}; }
+  std::stop_token stop_token() const override { return {}; }
+
+  int done = 0;
+};
+
+// The tail of a batch is often short, and one such item must not cost the others their common
+// fetch.
+TEST_F(ItemContentTest, OfAllItemsOfAClaimThatReferToItIsExpectedTogether) {
+  const queue::Message inline_item = Item("ann,2\n", 1);
+  const queue::QueueId queue{"acme", "sum-in-0"};
+  std::vector<listener::Delivery> claim;
+  for (const queue::Message* message : {&message_, &inline_item, &message_}) {
+    claim.push_back({.message = message, .queue = &queue});
+  }
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  Claim context;
+  worker.OnMessages(absl::MakeSpan(claim), context);
+  EXPECT_EQ(context.done, 3);
+  EXPECT_THAT(content_.expected(), ::testing::ElementsAre(2u));
+}
+
 TEST_F(ItemContentTest, IsNotReadForAnItemThatThisWorkerDoesNotFit) {
   version_of_items_ = "8";
   EXPECT_EQ(Work(Item(slice_, 1000)).kind, Settlement::Kind::kDefer);

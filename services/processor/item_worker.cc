@@ -222,7 +222,7 @@ void ItemWorker::ExpectContent(absl::Span<const listener::Delivery> deliveries) 
   std::vector<content::ItemReference> expected;
   for (const listener::Delivery& delivery : deliveries) {
     const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItemHeader(delivery.message->body);
-    if (!item.ok() || !item->by_reference) return;
+    if (!item.ok() || !item->by_reference) continue;
     expected.push_back(ReferenceOf(*item));
   }
   setup_->content->Expect(expected);

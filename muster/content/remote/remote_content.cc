@@ -163,16 +163,20 @@ absl::Status RemoteContent::Fetch(absl::Span<const ItemReference> items, Take ta
 }
 
 bool RemoteContent::TakeHeld(const ItemReference& item, std::string* slice) {
-  base::MutexLock lock(&mu_);
-  const auto found = held_by_key_.find({item.batch, item.index});
-  if (found == held_by_key_.end()) return false;
-  const auto entry = found->second;
-  held_bytes_ -= entry->slice.size();
-  const bool is_meant = base::Fingerprint(entry->slice) == item.hash;
-  if (is_meant) *slice = std::move(entry->slice);
-  held_by_key_.erase(found);
-  held_.erase(entry);
-  return is_meant;
+  std::string held;
+  {
+    base::MutexLock lock(&mu_);
+    const auto found = held_by_key_.find({item.batch, item.index});
+    if (found == held_by_key_.end()) return false;
+    const auto entry = found->second;
+    held_bytes_ -= entry->slice.size();
+    held = std::move(entry->slice);
+    held_by_key_.erase(found);
+    held_.erase(entry);
+  }
+  if (base::Fingerprint(held) != item.hash) return false;
+  *slice = std::move(held);
+  return true;
 }
 
 void RemoteContent::Hold(const ItemReference& item, std::string slice) {
