@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -55,6 +56,7 @@ void SetPiece(absl::string_view raw, bool compress, std::string* space,
 
 // False: the caller has gone.
 bool WritePieces(uint32_t index, absl::string_view slice, bool compress, std::string* space,
+                 rpc::StreamLimiter::Place* place,
                  grpc::ServerWriter<v1::ReadItemsResponse>* writer) {
   v1::ReadItemsResponse piece;
   piece.set_index(index);
@@ -63,7 +65,10 @@ bool WritePieces(uint32_t index, absl::string_view slice, bool compress, std::st
     slice.remove_prefix(part.size());
     SetPiece(part, compress, space, &piece);
     piece.set_is_last(slice.empty());
-    if (!writer->Write(piece)) return false;
+    place->Waits();
+    const bool written = writer->Write(piece);
+    place->Goes();
+    if (!written) return false;
   } while (!slice.empty());
   return true;
 }
@@ -180,13 +185,16 @@ grpc::Status LedgerService::ReadItems(grpc::ServerContext* context,
       return rpc::BadField("items", absl::StrCat("at most ", kMaxItemsToRead));
     }
     MUSTER_RETURN_IF_ERROR(GetOwnedBy(ledger_, request->batch(), request->owner()).status());
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::unique_ptr<rpc::StreamLimiter::Place> place,
+        readers_.Admit([context](const absl::Status& why) { rpc::EndCall(context, why); }));
     std::string slice, space;
     for (const v1::ItemToRead& item : request->items()) {
       const auto hash = base::Fingerprint128::FromBytes(item.content_hash());
       if (!hash.has_value()) return rpc::BadField("items.content_hash", "must have 16 bytes");
       MUSTER_RETURN_IF_ERROR(
           content_->Read({request->batch(), item.index(), request->owner(), 0, *hash}, &slice));
-      if (!WritePieces(item.index(), slice, request->compress(), &space, writer)) {
+      if (!WritePieces(item.index(), slice, request->compress(), &space, place.get(), writer)) {
         return absl::CancelledError("the caller has gone");
       }
     }

@@ -8,14 +8,25 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
+#include "muster/base/clock.h"
 #include "muster/content/item_content.h"
 #include "muster/item/redrive.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/rpc/stream_limiter.h"
 #include "muster/v1/ledger_service.grpc.pb.h"
 
 namespace muster::initiator::api {
+
+// Readers of content at a time: each holds a thread, and the content of an item. A processor that
+// hangs gives its place to one that does not.
+inline constexpr rpc::StreamLimits kContentLimits = {
+    .max_streams = 128,
+    .max_idle = absl::Seconds(30),
+    .yields_after = absl::Seconds(1),
+};
 
 // Thread-safe.
 class LedgerService final : public v1::LedgerService::Service {
@@ -38,13 +49,15 @@ class LedgerService final : public v1::LedgerService::Service {
   // `ledger`, `reopener`, which reopens batches of `ledger`, and `content` are not owned.
   LedgerService(ledger::BatchLedger* ledger, item::BatchReopener* reopener,
                 content::ItemContent* content, FindContentFile find_content_file, Waiters waiters,
-                FindRequestBatch find_request = nullptr)
+                FindRequestBatch find_request = nullptr,
+                rpc::StreamLimits content_limits = kContentLimits)
       : ledger_(ledger),
         reopener_(reopener),
         content_(content),
         find_content_file_(std::move(find_content_file)),
         waiters_(std::move(waiters)),
-        find_request_(std::move(find_request)) {}
+        find_request_(std::move(find_request)),
+        readers_("contents", content_limits, base::RealClock()) {}
 
   grpc::Status GetLedgerBatch(grpc::ServerContext* context,
                               const v1::GetLedgerBatchRequest* request,
@@ -72,6 +85,7 @@ class LedgerService final : public v1::LedgerService::Service {
   const FindContentFile find_content_file_;
   const Waiters waiters_;
   const FindRequestBatch find_request_;
+  rpc::StreamLimiter readers_;
 };
 
 }  // namespace muster::initiator::api
