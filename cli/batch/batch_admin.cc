@@ -311,6 +311,8 @@ BatchView ViewOf(const v1::BatchStatus& status) {
   view.batch.labels = {status.labels().begin(), status.labels().end()};
   view.problem = status.problem();
   view.counts_problem = status.counts_problem();
+  view.removal_problem = status.removal_problem();
+  view.removal_problem_since = base::FromProto(status.removal_problem_since());
   view.promise = PromiseOf(status);
   view.batch.multiline = ledger::FromProto(status.multiline());
   return view;

@@ -31,6 +31,10 @@ struct BatchView {
   std::optional<item::PromiseState> promise{};  // none: nothing was promised
   // Why `progress` is not known, though the batch is; empty: it is.
   std::string counts_problem{};
+  // Why what the batch's retention ends cannot be removed, and since when; empty: nothing stands in
+  // the way, or there is no server to ask.
+  std::string removal_problem{};
+  absl::Time removal_problem_since{};
 };
 
 // A page of a list.

@@ -71,6 +71,10 @@ ordered_json JsonOf(const BatchView& view) {
   if (batch.trace.has_value()) json["traceparent"] = batch.trace->ToTraceparent();
   if (!view.problem.empty()) json["problem"] = view.problem;
   if (!view.counts_problem.empty()) json["counts_problem"] = view.counts_problem;
+  if (!view.removal_problem.empty()) {
+    json["removal_problem"] = view.removal_problem;
+    json["removal_problem_since"] = Rfc3339(view.removal_problem_since);
+  }
   return json;
 }
 

@@ -361,6 +361,40 @@ void CheckCompleteBatches(const MeshClient& mesh, Findings* findings) {
   }
 }
 
+// Of batches that cannot be removed, often for one cause.
+constexpr int kMaxNamedBatches = 10;
+
+// Batches of which retention cannot remove something. An older initiator takes the request for one
+// of its newest batches, which have no such problem.
+void CheckRemovals(const MeshClient& mesh, Findings* findings) {
+  v1::ListBatchesRequest request;
+  request.set_removal_problem(true);
+  request.set_calls(true);
+  request.set_page_size(kMaxListedBatches);
+  const auto listed = mesh.Call(&v1::BatchService::Stub::ListBatches, request);
+  if (!listed.ok()) return;  // likewise
+  uint64_t more = 0;
+  int named = 0;
+  for (const v1::BatchStatus& batch : listed->batches()) {
+    if (batch.removal_problem().empty()) continue;
+    if (++named > kMaxNamedBatches) {
+      ++more;
+      continue;
+    }
+    findings->push_back(
+        {Health::kWarning, absl::StrCat("batch ", batch.batch()),
+         absl::StrCat("its retention cannot remove what is due, since ",
+                      Rfc3339(base::FromProto(batch.removal_problem_since())), ": ",
+                      base::Printable(batch.removal_problem(), kMaxProblemBytes)),
+         absl::StrCat("mend that: it is tried again within an hour; `muster batch delete ",
+                      batch.batch(), "` tries at once, and deletes all of the batch")});
+  }
+  if (more == 0) return;
+  findings->push_back({Health::kWarning, "batches",
+                       absl::StrCat("retention cannot remove what is due of ", more, " more"),
+                       "`muster batch get` says why"});
+}
+
 void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* findings) {
   v1::ListBatchesRequest request;
   request.add_states(v1::BATCH_STATE_OPEN);
@@ -374,6 +408,7 @@ void CheckBatches(const MeshClient& mesh, const Workforce& workforce, Findings* 
       mesh.CallForPages(&v1::BatchService::Stub::ListBatches, request, check);
   if (!listed.ok()) return findings->push_back(NotSeen("batches", listed));
   CheckCompleteBatches(mesh, findings);
+  CheckRemovals(mesh, findings);
   if (findings->size() == before) {
     findings->push_back({Health::kOk, "batches", "none waits with a problem"});
   }

@@ -168,6 +168,24 @@ TEST_F(DoctorTest, FindsItWrongThatTheReportDoesNotProveACompleteBatch) {
                                   "has less; until then, its report is not exact"));
 }
 
+TEST_F(DoctorTest, NamesABatchThatRetentionCannotRemoveAndSaysSinceWhen) {
+  PutBatch(7, "shop", "6");
+  v1::BatchStatus& batch = batches_.batches[7];
+  batch.set_state(v1::BATCH_STATE_COMPLETE);
+  batch.set_removal_problem("uploads/7: Permission denied");
+  batch.mutable_removal_problem_since()->set_seconds(1323435000);
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.out,
+              HasSubstr("warning: batch 7: its retention cannot remove what is due, since "
+                        "2011-12-09T12:50:00.000Z: uploads/7: Permission denied; mend that: "
+                        "it is tried again within an hour; `muster batch delete 7`"));
+  EXPECT_TRUE(batches_.listed().removal_problem());
+  EXPECT_THAT(RunOnServer({"batch", "get", "7"}).out,
+              HasSubstr("removal_problem: uploads/7: Permission denied\n"
+                        "removal_problem_since: 2011-12-09T12:50:00.000Z\n"));
+}
+
 // Workers work the queue off: there is nothing to mend.
 TEST_F(DoctorTest, FindsNothingWrongWithABatchThatAFullQueueHoldsBack) {
   PutBatch(7, "shop", "");

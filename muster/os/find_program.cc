@@ -9,6 +9,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -66,6 +67,14 @@ std::string HeadOf(const std::string& path) {
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   return head;
+}
+
+// Every format of programs that are not scripts has bytes that no text has.
+bool IsPlainText(absl::string_view head) {
+  return !head.empty() && !absl::StartsWith(head, "#!") &&
+         std::none_of(head.begin(), head.end(), [](unsigned char c) {
+           return absl::ascii_iscntrl(c) && !absl::ascii_isspace(c);
+         });
 }
 
 absl::Status CheckInterpreter(const std::string& path, absl::string_view first_line) {
@@ -138,6 +147,12 @@ absl::Status CheckProgram(const std::string& path) {
   std::error_code error;
   if (head.empty() && fs::file_size(path, error) == 0 && !error) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
+  }
+  if (IsPlainText(head)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     " is a text without #! at its beginning, which no system runs by itself: its "
+                     "first line has to name its interpreter, as #!/usr/bin/env python3"));
   }
   if (!absl::StartsWith(head, "#!")) return absl::OkStatus();
   const absl::string_view line = absl::string_view(head).substr(0, head.find('\n'));

@@ -20,8 +20,8 @@ inline constexpr char kUsualPath[] = "/usr/local/bin:/usr/bin:/bin";
 absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view working_dir);
 
 // Why exec refuses the file `path`, which FindProgram has found: FailedPrecondition when it is
-// empty, or a script whose first line names an interpreter that is not there, or ends as lines of
-// Windows do. OK: nothing is known against it.
+// empty, or a text without #!, or a script whose first line names an interpreter that is not there,
+// or ends as lines of Windows do. OK: nothing is known against it.
 absl::Status CheckProgram(const std::string& path);
 
 // What may lie behind the error `why` of starting `path` in `working_dir` (empty: that of this

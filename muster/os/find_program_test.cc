@@ -81,6 +81,10 @@ TEST_F(FindProgramTest, SaysWhatIsWrongWithAScriptThatCannotStart) {
               HasSubstr("no program 'no-such-python' in PATH"));
   EXPECT_THAT(CheckProgram(Write("d", "#!/usr/bin/env python3\r\n")).message(), HasSubstr("CR LF"));
   EXPECT_THAT(CheckProgram(Write("e", "#!\n")).message(), HasSubstr("names no program"));
+  EXPECT_THAT(
+      CheckProgram(Write("f", "import sys\n")).message(),
+      HasSubstr("f is a text without #! at its beginning, which no system runs by itself: its "
+                "first line has to name its interpreter, as #!/usr/bin/env python3"));
 }
 
 TEST_F(FindProgramTest, ExplainsWhyAStartHasFailed) {

@@ -19,7 +19,6 @@ constexpr absl::Duration kMaxAwayPause = absl::Seconds(30);
 // Of a batch that is not registered yet; it doubles, too.
 constexpr absl::Duration kMinUnregisteredPause = absl::Milliseconds(4);
 constexpr char kNotRegisteredYet[] = "muster.controller/not_registered_yet";
-constexpr size_t kMaxAway = 1000;
 
 }  // namespace
 
@@ -31,19 +30,17 @@ absl::Status NotRegisteredYet(uint64_t batch) {
 }
 
 absl::Status AwayLedgers::MayAsk(uint64_t batch) const {
-  const auto away = away_.find(batch);
-  if (away == away_.end() || away->second.there) return absl::OkStatus();
-  if (clock_->Monotonic() >= away->second.until) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(CheckGrace(batch, away->second));
+  const Away* const away = away_.Peek(batch);
+  if (away == nullptr || away->there) return absl::OkStatus();
+  if (clock_->Monotonic() >= away->until) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(CheckGrace(batch, *away));
   return absl::UnavailableError("its ledger does not answer");
 }
 
 absl::Status AwayLedgers::NoteAway(uint64_t batch, const absl::Status& why) {
   const absl::Duration now = clock_->Monotonic();
-  // The lowest batch goes: it is noted again when its results come again.
-  if (!away_.contains(batch) && away_.size() >= kMaxAway) away_.erase(away_.begin());
-  const auto [entry, is_new] = away_.try_emplace(batch);
-  Away& away = entry->second;
+  const auto [entry, is_new] = away_.FindOrAdd(batch);
+  Away& away = *entry;
   const bool goes_away = is_new || std::exchange(away.there, false);
   const bool is_new_batch = why.GetPayload(kNotRegisteredYet).has_value();
   const absl::Duration first = is_new_batch ? kMinUnregisteredPause : kMinAwayPause;
@@ -60,10 +57,10 @@ absl::Status AwayLedgers::NoteAway(uint64_t batch, const absl::Status& why) {
 }
 
 void AwayLedgers::NoteThere(uint64_t batch) {
-  const auto away = away_.find(batch);
-  if (away == away_.end()) return;
-  away->second.there = true;
-  away->second.unknown_since.reset();
+  Away* const away = away_.Find(batch);
+  if (away == nullptr) return;
+  away->there = true;
+  away->unknown_since.reset();
 }
 
 absl::Status AwayLedgers::CheckGrace(uint64_t batch, const Away& away) const {
@@ -74,27 +71,26 @@ absl::Status AwayLedgers::CheckGrace(uint64_t batch, const Away& away) const {
 }
 
 bool AwayLedgers::IsUsual(uint64_t batch) const {
-  const auto away = away_.find(batch);
-  return away != away_.end() && away->second.usual;
+  const Away* const away = away_.Peek(batch);
+  return away != nullptr && away->usual;
 }
 
 bool AwayLedgers::IsUnknownToAll(uint64_t batch) const {
-  const auto away = away_.find(batch);
-  return away != away_.end() && away->second.unknown_since.has_value();
+  const Away* const away = away_.Peek(batch);
+  return away != nullptr && away->unknown_since.has_value();
 }
 
 absl::Duration AwayLedgers::PauseOf(uint64_t batch) const {
-  const auto away = away_.find(batch);
-  MUSTER_CHECK(away != away_.end(), "batch ", batch, " is not away");
-  return away->second.pause;
+  const Away* const away = away_.Peek(batch);
+  MUSTER_CHECK(away != nullptr, "batch ", batch, " is not away");
+  return away->pause;
 }
 
 // A result that comes during the pause is put back for a whole one. So when the ledger answers,
 // some may come again as much later, without a trigger: one look more than that finds them all.
 absl::Duration AwayLedgers::ShortestPause(absl::Duration lease) {
   const absl::Duration now = clock_->Monotonic();
-  std::erase_if(away_, [&](const auto& entry) {
-    const Away& away = entry.second;
+  away_.EraseIf([&](const Away& away) {
     return now >= away.until + away.pause + (away.there ? kMinAwayPause : lease);
   });
   absl::Duration shortest = absl::InfiniteDuration();

@@ -2,19 +2,24 @@
 // their results wait; and when they have waited in vain.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/lru_map.h"
 
 namespace muster::controller {
 
 // Unavailable: the initiator of the batch has put its items, and has not told the report of it yet.
 // It does both at a time, so that lasts some milliseconds.
 absl::Status NotRegisteredYet(uint64_t batch);
+
+// Batches that are remembered. Beyond that the one that was noted least recently goes: it is noted
+// again when its results come again, and its grace begins anew.
+inline constexpr size_t kMaxAway = 1000;
 
 // Not thread-safe.
 class AwayLedgers {
@@ -64,7 +69,7 @@ class AwayLedgers {
 
   const absl::Duration unknown_grace_;
   base::Clock* const clock_;  // not owned
-  std::map<uint64_t, Away> away_;
+  base::LruMap<uint64_t, Away> away_{kMaxAway};
 };
 
 }  // namespace muster::controller

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "muster/ledger/batch_ledger.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::controller {
@@ -44,6 +45,21 @@ TEST_F(AwayLedgersTest, BeginsWithAShortPauseAgainAfterTheLedgerWasThere) {
   away_.NoteAway(kBatch, absl::UnavailableError("again")).IgnoreError();
   EXPECT_TRUE(absl::IsUnavailable(away_.MayAsk(kBatch)));
   EXPECT_EQ(away_.PauseOf(kBatch), kPause);
+}
+
+// The batch with the lowest number was forgotten, and its grace began anew with each other one.
+TEST_F(AwayLedgersTest, ForgetsTheBatchThatWasNotedLeastRecently) {
+  const auto note = [this](uint64_t batch) {
+    return away_.NoteAway(batch, ledger::UnknownToAll(batch, 2));
+  };
+  for (uint64_t batch = 1; batch <= kMaxAway; ++batch)
+    EXPECT_TRUE(absl::IsUnavailable(note(batch)));
+  clock_.Advance(absl::Minutes(10) - absl::Seconds(1));
+  EXPECT_TRUE(absl::IsUnavailable(note(1)));
+  EXPECT_TRUE(absl::IsUnavailable(note(kMaxAway + 1)));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(absl::IsInvalidArgument(note(1)));
+  EXPECT_TRUE(absl::IsUnavailable(note(2))) << "it was forgotten";
 }
 
 // A short batch's first result may be there before the report knows of the batch; its submitter

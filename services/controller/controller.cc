@@ -21,10 +21,8 @@ constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
 constexpr int kMaxHand =
     static_cast<int>(report::kMaxCommitItems - queue::kMaxReceive * item::kMaxTogether);
 static_assert(kMaxHand > 0);
-// As many as a ResultCounter remembers; others are asked for when their results come.
+// Others are asked for when their results come.
 constexpr size_t kMaxExpected = 64;
-// Of batches that were asked for and not again since.
-constexpr size_t kMaxObstacles = 1000;
 
 absl::Status Validate(const Options& options) {
   if (options.partitions.empty()) {
@@ -88,8 +86,11 @@ absl::Status Controller::CheckCompletion(uint64_t batch) {
   base::MutexLock lock(&mu_);
   asked_.insert(batch);
   wake_.NotifyAll();
-  const auto obstacle = obstacles_.extract(batch);
-  return obstacle.empty() ? absl::OkStatus() : obstacle.mapped();
+  const absl::Status* const obstacle = obstacles_.Peek(batch);
+  if (obstacle == nullptr) return absl::OkStatus();
+  absl::Status why = *obstacle;
+  obstacles_.Erase(batch);
+  return why;
 }
 
 void Controller::Expect(uint64_t batch) {
@@ -175,8 +176,7 @@ absl::Status Controller::CheckAsked() {
       continue;
     }
     base::MutexLock lock(&mu_);
-    if (obstacles_.size() >= kMaxObstacles) obstacles_.erase(obstacles_.begin());
-    obstacles_[batch] = absl::AbortedError(checked.message());
+    *obstacles_.FindOrAdd(batch).first = absl::AbortedError(checked.message());
   }
   return absl::OkStatus();
 }

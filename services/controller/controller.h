@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <stop_token>
@@ -20,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/lru_map.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/bus/trigger_bus.h"
@@ -128,8 +128,10 @@ class Controller final {
   bool work_detected_ ABSL_GUARDED_BY(mu_) = true;  // look once at the start
   std::set<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> expected_ ABSL_GUARDED_BY(mu_);
+  // Those of batches that are asked for no more are forgotten.
+  static constexpr size_t kMaxObstacles = 1000;
   // What kept batches from their receipts at their last check; CheckCompletion takes it out.
-  std::map<uint64_t, absl::Status> obstacles_ ABSL_GUARDED_BY(mu_);
+  base::LruMap<uint64_t, absl::Status> obstacles_ ABSL_GUARDED_BY(mu_){kMaxObstacles};
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
   std::thread thread_;
 };

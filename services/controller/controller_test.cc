@@ -39,6 +39,20 @@ TEST_F(ControllerTest, AsksTheLedgerOfABatchThatItExpectsBeforeItsResultsCome) {
   EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kComplete);
 }
 
+// Each commit asked for the record of each of its batches, with the definition of its job.
+TEST_F(ControllerTest, AsksTheLedgerOfABatchWhenItBeginsAndWhenAllIsCounted) {
+  constexpr int kItems = 10;
+  OpenBatch(kItems);
+  Start();
+  for (int i = 0; i < kItems; ++i) {
+    Put({Result(static_cast<uint32_t>(i))});
+    host_->AwaitItems(i + 1);
+  }
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_EQ(records_->questions(), 2);
+}
+
 TEST_F(ControllerTest, CountsABatchThatItCouldNotPrepareFor) {
   OpenBatch(1);
   records_->Fail(kBatch, absl::UnavailableError("it cannot be read now"));

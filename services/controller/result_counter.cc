@@ -1,6 +1,7 @@
 #include "services/controller/result_counter.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -401,6 +402,9 @@ absl::StatusOr<ledger::BatchView> ResultCounter::FindForFinish(uint64_t batch) {
 // same counts changes nothing.
 absl::Status ResultCounter::Finish(const report::Progress& progress,
                                    const report::CommitSummary* summary) {
+  if (ledger_cache_.LacksItems(progress.batch, static_cast<uint64_t>(progress.items()))) {
+    return absl::OkStatus();
+  }
   MUSTER_ASSIGN_OR_RETURN(const ledger::BatchView view, FindForFinish(progress.batch));
   const ledger::Batch& batch = view.batch;
   const bool was_complete = batch.state == ledger::BatchState::kComplete;
@@ -489,17 +493,13 @@ std::optional<ledger::BatchOutcome> ResultCounter::OutcomeInHand(
 
 namespace {
 
-// The most batches that are remembered, at 24 bytes per item. A dropped page is read again when
-// needed.
-constexpr size_t kMaxPages = 64;
 constexpr size_t kItemsPerRead = 4096;
+
+bool IsPowerOfTwo(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 }  // namespace
 
-// Does not evict what is being counted for what may come.
-void LedgerCache::Prepare(uint64_t batch) {
-  if (pages_.size() < kMaxPages) Open(batch).IgnoreError();
-}
+void LedgerCache::Prepare(uint64_t batch) { Open(batch).IgnoreError(); }
 
 absl::Status LedgerCache::Check(const report::CountedItem& item) {
   const absl::StatusOr<Page*> page = Open(item.batch);
@@ -522,26 +522,32 @@ absl::Status LedgerCache::Check(const report::CountedItem& item) {
 }
 
 void LedgerCache::Note(const report::Progress& progress) {
-  const auto page = pages_.find(progress.batch);
-  if (page != pages_.end()) page->second.counted = progress.items();
+  Page* const page = pages_.Find(progress.batch);
+  if (page != nullptr) page->counted = progress.items();
 }
 
 std::optional<ledger::BatchView> LedgerCache::Sealed(uint64_t batch) const {
-  const auto page = pages_.find(batch);
-  return page == pages_.end() ? std::nullopt : page->second.sealed;
+  const Page* const page = pages_.Peek(batch);
+  return page == nullptr ? std::nullopt : page->sealed;
 }
 
-void LedgerCache::Forget(uint64_t batch) { pages_.erase(batch); }
+void LedgerCache::Forget(uint64_t batch) { pages_.Erase(batch); }
 
 void LedgerCache::ForgetSealed(uint64_t batch) {
-  const auto page = pages_.find(batch);
-  if (page != pages_.end()) page->second.sealed.reset();
+  Page* const page = pages_.Find(batch);
+  if (page != nullptr) page->sealed.reset();
+}
+
+bool LedgerCache::LacksItems(uint64_t batch, uint64_t counted) const {
+  const Page* const page = pages_.Peek(batch);
+  return page != nullptr && counted < page->least_items;
 }
 
 void LedgerCache::NoteSealed(ledger::BatchView view, Page* page) {
-  if (view.batch.state != ledger::BatchState::kSealed) return;
   // Another initiator may have a batch of that number, and answer while the owner is away.
   if (!page->owner.empty() && view.batch.owner != page->owner) return;
+  page->least_items = view.batch.items;
+  if (view.batch.state != ledger::BatchState::kSealed) return;
   view.batch.job_definition.clear();
   view.batch.content.clear();
   view.items.clear();
@@ -552,13 +558,16 @@ absl::StatusOr<bool> LedgerCache::WouldComplete(uint64_t batch, uint64_t more) {
   const absl::StatusOr<Page*> page = Open(batch);
   if (absl::IsNotFound(page.status())) return SetApart(batch, page.status());
   MUSTER_RETURN_IF_ERROR(page.status());
-  if (!(*page)->sealed.has_value()) {
-    absl::StatusOr<ledger::BatchView> view = ledger_->View(batch, 0);
-    MUSTER_RETURN_IF_ERROR(SetApart(batch, view.status()));
-    NoteSealed(*std::move(view), *page);
-  }
-  return (*page)->sealed.has_value() &&
-         static_cast<uint64_t>((*page)->counted) + more >= (*page)->sealed->batch.items;
+  const uint64_t items = static_cast<uint64_t>((*page)->counted) + more;
+  if (items < (*page)->least_items) return false;
+  if ((*page)->sealed.has_value()) return true;
+  // A hand is looked at every few milliseconds, and an open batch may stay open for hours.
+  if (std::exchange((*page)->looked_at, items) != items) (*page)->looks = 0;
+  if (!IsPowerOfTwo(++(*page)->looks)) return false;
+  absl::StatusOr<ledger::BatchView> view = ledger_->View(batch, 0);
+  MUSTER_RETURN_IF_ERROR(SetApart(batch, view.status()));
+  NoteSealed(*std::move(view), *page);
+  return (*page)->sealed.has_value() && items >= (*page)->least_items;
 }
 
 void LedgerCache::AddTo(Page* page, absl::Span<const ledger::ItemBoundary> items) {
@@ -568,8 +577,7 @@ void LedgerCache::AddTo(Page* page, absl::Span<const ledger::ItemBoundary> items
 }
 
 absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
-  const auto known = pages_.find(batch);
-  if (known != pages_.end()) return &known->second;
+  if (Page* const known = pages_.Find(batch); known != nullptr) return known;
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
   absl::StatusOr<report::Progress> progress = reader->GetProgress(batch);
   absl::StatusOr<ledger::BatchView> view = ledger_->View(batch, kItemsPerRead);
@@ -587,13 +595,22 @@ absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
   }
   MUSTER_RETURN_IF_ERROR(progress.status());
   MUSTER_RETURN_IF_ERROR(CheckOwner(*recorded, *progress));
-  if (pages_.size() >= kMaxPages) pages_.erase(pages_.begin());  // the oldest batch
-  Page& page = pages_[batch];
-  page.counted = progress->items();
-  page.owner = progress->owner;
-  AddTo(&page, view->items);
-  NoteSealed(*std::move(view), &page);
-  return &page;
+  Page* const page = pages_.FindOrAdd(batch).first;
+  page->counted = progress->items();
+  page->owner = progress->owner;
+  AddTo(page, view->items);
+  NoteSealed(*std::move(view), page);
+  MakeRoom();
+  return page;
+}
+
+void LedgerCache::MakeRoom() {
+  size_t items = 0;
+  for (const auto& [batch, page] : pages_) items += page.items.size();
+  while (items > limits_.items && pages_.size() > 1) {
+    items -= std::prev(pages_.end())->second.items.size();
+    pages_.DropLeastRecent();
+  }
 }
 
 absl::StatusOr<report::Progress> LedgerCache::Register(const ledger::Batch& batch) {
@@ -615,6 +632,7 @@ absl::Status LedgerCache::ReadTo(uint64_t batch, uint64_t index, Page* page) {
     MUSTER_RETURN_IF_ERROR(SetApart(batch, more.status()));
     if (more->empty()) return absl::OkStatus();
     AddTo(page, *more);
+    MakeRoom();
   }
   return absl::OkStatus();
 }

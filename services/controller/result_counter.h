@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/lru_map.h"
 #include "muster/base/retry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
@@ -26,12 +27,20 @@
 
 namespace muster::controller {
 
+// How much a LedgerCache remembers. Beyond that the batches that were used least recently are
+// dropped; what it needs of them is read again.
+struct LedgerCacheLimits {
+  size_t batches = 1000;
+  size_t items = size_t{4} << 20;  // of all batches, at 24 bytes each; one may have more alone
+};
+
 // Not thread-safe.
 class LedgerCache {
  public:
   // Neither is owned; both outlive the cache.
-  LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report)
-      : ledger_(ledger), report_(report) {}
+  LedgerCache(ledger::BatchRecords* ledger, report::ReportStore* report,
+              LedgerCacheLimits limits = {})
+      : ledger_(ledger), report_(report), limits_(limits), pages_(limits.batches) {}
 
   // OK: the item belongs to its batch. InvalidArgument: it does not and never will, and the message
   // says why (no such batch, no such item, other content). A transient error: the ledger of the
@@ -51,8 +60,11 @@ class LedgerCache {
   // The batch is over: what comes of it from now on is rare.
   void Forget(uint64_t batch);
 
-  // Whether `more` items would make a sealed batch complete.
+  // Whether `more` items would make a sealed batch complete. Asks the ledger only where it may say
+  // yes now, and ever more seldom while the number of items stays the same.
   absl::StatusOr<bool> WouldComplete(uint64_t batch, uint64_t more);
+  // Whether the batch has more items than `counted`, for certain, without a question.
+  bool LacksItems(uint64_t batch, uint64_t counted) const;
 
  private:
   struct Item {
@@ -64,6 +76,10 @@ class LedgerCache {
     std::string owner;                        // as the report has it; empty: of an older muster
     std::vector<Item> items;                  // as far as the ledger has been read
     std::optional<ledger::BatchView> sealed;  // as Sealed
+    uint64_t least_items = 0;  // the batch has so many at least: items are only ever added to it
+    // WouldComplete's looks in a row that found so many items, of a batch that may have no more.
+    uint64_t looked_at = 0;
+    uint64_t looks = 0;
   };
 
   // NotFound: the ledger or the report does not know the batch.
@@ -73,10 +89,13 @@ class LedgerCache {
   absl::StatusOr<report::Progress> Register(const ledger::Batch& batch);
   // Reads the ledger further until the page holds item `index`, if the batch has it.
   absl::Status ReadTo(uint64_t batch, uint64_t index, Page* page);
+  // Drops pages until there is room; never the one that was used last.
+  void MakeRoom();
 
   ledger::BatchRecords* const ledger_;  // not owned
   report::ReportStore* const report_;   // not owned
-  std::map<uint64_t, Page> pages_;
+  const LedgerCacheLimits limits_;
+  base::LruMap<uint64_t, Page> pages_;
 };
 
 // The most bytes of output records that a hand takes in before it is counted, beside those of the

@@ -15,10 +15,10 @@ AbsentContent::Fate AbsentContent::Judge(uint64_t batch, int dequeue_count,
   bool is_new;
   {
     base::MutexLock lock(&mu_);
-    if (!since_.contains(batch) && since_.size() >= kMaxAbsent) since_.erase(since_.begin());
-    const auto [entry, inserted] = since_.try_emplace(batch, now);
+    const auto [since, inserted] = since_.FindOrAdd(batch);
+    if (inserted) *since = now;
     is_new = inserted;
-    absent = now - entry->second;
+    absent = now - *since;
     any_ = true;
   }
   if (is_new) {
@@ -39,7 +39,7 @@ void AbsentContent::NoteRead(uint64_t batch) {
   bool was_absent;
   {
     base::MutexLock lock(&mu_);
-    was_absent = since_.erase(batch) > 0;
+    was_absent = since_.Erase(batch);
     any_ = !since_.empty();
   }
   if (was_absent && health_ != nullptr) health_->Works();

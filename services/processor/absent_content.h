@@ -9,13 +9,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/lru_map.h"
 #include "muster/base/mutex.h"
 #include "muster/handler/health.h"
 
@@ -26,7 +26,8 @@ inline constexpr absl::Duration kAbsenceGrace = absl::Minutes(10);
 // Between two tries of one item: it is back at work so soon after its content can be read again.
 inline constexpr absl::Duration kMinAbsencePause = absl::Milliseconds(250);
 inline constexpr absl::Duration kMaxAbsencePause = absl::Seconds(4);
-// Batches that are remembered; beyond that the lowest one is forgotten, and its grace begins anew.
+// Batches that are remembered; beyond that the one whose items came least recently is
+// forgotten, and its grace begins anew.
 inline constexpr size_t kMaxAbsent = 1000;
 
 // Thread-safe.
@@ -55,7 +56,7 @@ class AbsentContent {
   std::atomic<bool> any_ = false;  // none, mostly: then no reader locks
   base::Mutex mu_;
   // Monotonic; since when the content of the batch cannot be read.
-  std::map<uint64_t, absl::Duration> since_ ABSL_GUARDED_BY(mu_);
+  base::LruMap<uint64_t, absl::Duration> since_ ABSL_GUARDED_BY(mu_){kMaxAbsent};
 };
 
 }  // namespace muster::processor

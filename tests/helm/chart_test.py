@@ -68,6 +68,7 @@ MATRIX = {
         "initiator.extraEnv[0].value=UTC", "initiator.extraArgs={--trace-sample=1}",
         "initiator.pdb.enabled=true", "imagePullSecrets[0].name=pull",
         "initiator.maxQueueItems=500000", "initiator.maxQueueBytes=64MiB",
+        "initiator.maxStoppedUploads=500", "initiator.maxStoppedUploadBytes=8GiB",
         "otel.endpoint=http://collector:4317", "pools.default.handlerPrograms={/srv/handlers}",
         "controller.ownershipLease=30s", "processor.standby=black-friday")},
 }
@@ -299,6 +300,16 @@ class OptionsTest(ChartTest):
         self.assertNotIn("--standby", " ".join(arguments["processor-default"]))
         self.assertIn("standby", self.refusal("pools.sale.standby=black friday"))
         self.assertIn("ownershipLease", self.refusal("controller.ownershipLease=soon"))
+
+    def test_an_initiator_is_told_what_it_holds_of_uploads_that_were_cut_off(self):
+        manifests = self.render("initiator.maxStoppedUploads=2500", "initiator.maxStoppedUploadBytes=8GiB")
+        arguments = manifests.container("StatefulSet", "muster-initiator")["args"]
+        self.assertIn("--max-stopped-uploads=2500", arguments)
+        self.assertIn("--max-stopped-upload-bytes=8GiB", arguments)
+        self.assertNotIn("--max-stopped", " ".join(
+            self.render().container("StatefulSet", "muster-initiator")["args"]))
+        self.assertIn("maxStoppedUploads", self.refusal("initiator.maxStoppedUploads=0"))
+        self.assertIn("maxStoppedUploadBytes", self.refusal("initiator.maxStoppedUploadBytes=much"))
 
     def test_initiators_advertise_a_name_that_stays(self):
         [advertised] = [argument for argument in

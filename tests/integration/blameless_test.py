@@ -77,6 +77,17 @@ for number, line in enumerate(sys.stdin):
         self.write("h.py", COUNT)
         self.assert_all_counted(100, *self.run_job(data, job=job))
 
+    def test_a_program_without_an_interpreter_is_refused_before_the_run_begins(self):
+        data = self.lines(100)
+        self.write("h.py", COUNT).chmod(0o755)
+        job = self.job("[./h.py]")
+        code, result, errors = self.run_job(data, job=job)
+        self.assertEqual((code, result), (1, None), errors)
+        self.assertIn("job.yaml:4:20: handler.command: ", errors)
+        self.assertIn("h.py is a text without #! at its beginning", errors)
+        self.write("h.py", "#!/usr/bin/env python3\n" + COUNT).chmod(0o755)
+        self.assert_all_counted(100, *self.run_job(data, job=job))
+
     def test_a_missing_folder_for_temporary_files_costs_no_record(self):
         data = self.lines(100)
         self.write("h.py", COUNT)

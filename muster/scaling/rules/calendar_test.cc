@@ -102,6 +102,13 @@ TEST(CronTest, NamesTheFieldOfAMistake) {
   EXPECT_THAT(Set(Parsed("0 0 * * fri-6,0-mon").weekdays), ElementsAre(0, 1, 5, 6));
   EXPECT_THAT(MistakeIn("5/10 0 * * *"), HasSubstr("has a step without a range"));
   EXPECT_THAT(MistakeIn("*/0 0 * * *"), HasSubstr("no number above 0"));
+  EXPECT_THAT(MistakeIn("*/90 * * * *"),
+              HasSubstr("the minute '*/90' has a step beyond its 60 values, and so is the minute 0 "
+                        "alone: write 0, or a step of up to 60"));
+  EXPECT_TRUE(ParseCron("*/60 */24 */31 */12 */7").ok()) << "once in each hour, day, …";
+  EXPECT_THAT(MistakeIn("0 */25 * * *"), HasSubstr("the hour '*/25' has a step beyond its 24"));
+  EXPECT_THAT(MistakeIn("0 0 * * */8"), HasSubstr("a step beyond its 7 values"));
+  EXPECT_THAT(MistakeIn("0 8-18/12 * * *"), HasSubstr("write 8, or a step of up to 11"));
   EXPECT_THAT(MistakeIn("1,,2 0 * * *"), HasSubstr("the minute ''"));
   EXPECT_THAT(MistakeIn("-5 0 * * *"), HasSubstr("the minute '-5'"));
   EXPECT_THAT(MistakeIn("99999999999999999999 0 * * *"), HasSubstr("the minute"));

@@ -153,9 +153,11 @@ grpc::Status BatchService::ListBatches(grpc::ServerContext* context,
     }
     MUSTER_ASSIGN_OR_RETURN(const item::BatchFilter filter, FilterOf(*request));
     const absl::Time now = deps_.clock->Now();
-    MUSTER_ASSIGN_OR_RETURN(
-        ledger::BatchPage wanted,
-        item::FindBatches(*deps_.ledger, filter, below, static_cast<size_t>(*page), now));
+    const auto max = static_cast<size_t>(*page);
+    MUSTER_ASSIGN_OR_RETURN(ledger::BatchPage wanted,
+                            request->removal_problem()
+                                ? deps_.scheduler->FindRemovalProblems(filter, below, max)
+                                : item::FindBatches(*deps_.ledger, filter, below, max, now));
     MUSTER_ASSIGN_OR_RETURN(std::vector<batch::BatchStatus> statuses,
                             deps_.scheduler->StatusesOf(std::move(wanted.batches)));
     for (batch::BatchStatus& status : statuses) {

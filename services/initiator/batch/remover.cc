@@ -95,20 +95,41 @@ absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClie
 bool BatchRemover::IsPassedOver(uint64_t batch) {
   base::MutexLock lock(&mu_);
   const auto failing = failing_.find(batch);
-  return failing != failing_.end() && deps_.clock->Monotonic() < failing->second.again_at;
+  return failing != failing_.end() && failing->second.again_at.has_value() &&
+         deps_.clock->Monotonic() < *failing->second.again_at;
 }
 
-void BatchRemover::Note(uint64_t batch, const absl::Status& removed) {
+void BatchRemover::Note(uint64_t batch, const absl::Status& removed, const absl::Status& released) {
   base::MutexLock lock(&mu_);
-  if (removed.ok()) {
+  if (removed.ok() && released.ok()) {
     failing_.erase(batch);
     return;
   }
   if (!failing_.contains(batch) && failing_.size() >= kMaxFailing) return;
   Failing& failing = failing_[batch];
-  failing.again_at =
-      deps_.clock->Monotonic() +
-      base::ExponentialBackoff(++failing.failures, kMinFailingPause, kMaxFailingPause);
+  if (++failing.failures == 1) failing.problem.since = deps_.clock->Now();
+  failing.problem.why = removed.ok() ? released : removed;
+  failing.again_at.reset();
+  if (removed.ok()) return;
+  failing.again_at = deps_.clock->Monotonic() +
+                     base::ExponentialBackoff(failing.failures, kMinFailingPause, kMaxFailingPause);
+}
+
+std::optional<RemovalProblem> BatchRemover::ProblemOf(uint64_t batch) {
+  base::MutexLock lock(&mu_);
+  const auto failing = failing_.find(batch);
+  if (failing == failing_.end() || !failing->second.persists()) return std::nullopt;
+  return failing->second.problem;
+}
+
+std::vector<uint64_t> BatchRemover::Problems(uint64_t below, size_t max) {
+  base::MutexLock lock(&mu_);
+  std::vector<uint64_t> batches;
+  for (auto it = failing_.lower_bound(below); it != failing_.begin() && batches.size() < max;) {
+    --it;
+    if (it->second.persists()) batches.push_back(it->first);
+  }
+  return batches;
 }
 
 absl::StatusOr<size_t> BatchRemover::RemoveDue(size_t max) {
@@ -116,7 +137,10 @@ absl::StatusOr<size_t> BatchRemover::RemoveDue(size_t max) {
   size_t passed = std::min(claimed_.load(), kMaxPassedClaims);
   {
     base::MutexLock lock(&mu_);
-    passed += failing_.size();
+    passed +=
+        static_cast<size_t>(std::count_if(failing_.begin(), failing_.end(), [](const auto& entry) {
+          return entry.second.again_at.has_value();
+        }));
   }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> due,
                           deps_.ledger->ListDue(now, max + passed));
@@ -130,10 +154,11 @@ absl::StatusOr<size_t> BatchRemover::RemoveDue(size_t max) {
     absl::Status removed = batch.status();
     const bool was_released = released.ok();
     if (removed.ok()) removed = Remove(*batch, WhatIsDue(*batch, now), &released);
-    Note(number, removed);
+    const bool keeps_claim = was_released && !released.ok();
+    Note(number, removed, keeps_claim ? released : absl::OkStatus());
     ++(removed.ok() ? removals : failures);
     failed.Update(base::Annotate(removed, absl::StrCat("batch ", number)));
-    if (was_released && !released.ok()) {
+    if (keeps_claim) {
       failed.Update(base::Annotate(
           released, absl::StrCat("batch ", number, ": its request id stays claimed for now")));
     }
@@ -263,7 +288,7 @@ absl::Status BatchRemover::RemoveBatch(const ledger::Batch& batch) {
     MUSTER_ASSIGN_OR_RETURN(done, deps_.report_client->ForgetBatch(batch.number));
   }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->Delete(batch.number));
-  Note(batch.number, absl::OkStatus());
+  Note(batch.number, absl::OkStatus(), absl::OkStatus());
   base::Log(base::kInfo, "a batch is deleted", {{"batch", batch.number}, {"job", batch.job}});
   return absl::OkStatus();
 }

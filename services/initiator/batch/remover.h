@@ -17,9 +17,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
@@ -29,6 +32,13 @@
 #include "services/initiator/batch/content_store.h"
 
 namespace muster::initiator::batch {
+
+// What keeps something of a batch from being removed: the last error, and when the first of those
+// in a row came.
+struct RemovalProblem {
+  absl::Status why;
+  absl::Time since;
+};
 
 // Thread-safe.
 class BatchRemover {
@@ -67,6 +77,12 @@ class BatchRemover {
   // they are due. May be repeated; after an error both are due all the same.
   absl::Status DeleteContent(uint64_t batch);
 
+  // Of a batch whose removal has failed more than once, since this was made: a first error may be
+  // of a store that restarts. A claim that cannot be released counts, too.
+  std::optional<RemovalProblem> ProblemOf(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
+  // Up to `max` of these batches below `below`, in falling order of number.
+  std::vector<uint64_t> Problems(uint64_t below, size_t max) ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   // `released` is how the last release of a claim ended.
   absl::Status Remove(const ledger::Batch& batch, ledger::Removal what, absl::Status* released);
@@ -81,12 +97,20 @@ class BatchRemover {
 
   // A batch of which something cannot be removed.
   struct Failing {
-    int failures = 0;         // in a row
-    absl::Duration again_at;  // monotonic
+    int failures = 0;  // in a row
+    // Monotonic; nullopt: only its claim cannot be released, which needs no pause, since one claim
+    // is tried with each call.
+    std::optional<absl::Duration> again_at;
+    RemovalProblem problem;
+
+    bool persists() const { return failures > 1; }
   };
 
   bool IsPassedOver(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
-  void Note(uint64_t batch, const absl::Status& removed) ABSL_LOCKS_EXCLUDED(mu_);
+  // `removed`: how the removal of a part ended; `released`: the release of its claim, if that was
+  // tried.
+  void Note(uint64_t batch, const absl::Status& removed, const absl::Status& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   const Dependencies deps_;
   base::Mutex mu_;

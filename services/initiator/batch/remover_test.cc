@@ -301,6 +301,7 @@ TEST_F(BatchRemoverTest, ReleasesARequestIdWithTheContentAndBeforeTheItems) {
   clock_.Advance(kRetention.items);
   EXPECT_TRUE(absl::IsUnavailable(remover_.RemoveDue(2).status()));
   EXPECT_TRUE(absl::IsUnavailable(remover_.RemoveDue(2).status()));
+  EXPECT_EQ(remover_.ProblemOf(1)->why.message(), "no server");
   EXPECT_EQ(Left(1), "items blob report ledger");
   EXPECT_TRUE(absl::IsUnavailable(remover_.Delete(1)));
   EXPECT_EQ(Left(1), "items blob report ledger");
@@ -355,14 +356,23 @@ TEST_F(BatchRemoverTest, BatchesThatCannotBeRemovedHideNoOther) {
   EXPECT_EQ(*remover.RemoveDue(20), 3u);
   EXPECT_EQ(*remover.RemoveDue(20), 0u) << "those that failed are not tried yet";
   EXPECT_EQ(tried.size(), 23u);
+  const absl::Time since = clock_.Now();
+  EXPECT_FALSE(remover.ProblemOf(1).has_value()) << "it may be about to end";
   for (const int minutes : {1, 2, 4}) {
     clock_.Advance(absl::Minutes(minutes));
     EXPECT_TRUE(absl::IsPermissionDenied(remover.RemoveDue(20).status()));
     EXPECT_EQ(*remover.RemoveDue(20), 0u);
   }
+  EXPECT_EQ(remover.ProblemOf(1)->since, since);
+  EXPECT_EQ(remover.ProblemOf(1)->why.message(), "not ours to read");
+  EXPECT_FALSE(remover.ProblemOf(21).has_value());
+  EXPECT_THAT(remover.Problems(UINT64_MAX, 3), ElementsAre(20, 19, 18));
+  EXPECT_THAT(remover.Problems(3, 3), ElementsAre(2, 1));
   is_mended = true;
   clock_.Advance(absl::Hours(1));
   EXPECT_EQ(*remover.RemoveDue(20), 20u);
+  EXPECT_FALSE(remover.ProblemOf(1).has_value());
+  EXPECT_THAT(remover.Problems(UINT64_MAX, 3), IsEmpty());
 }
 
 TEST_F(BatchRemoverTest, ReleasesTheRequestIdOfABatchThatIsDeletedOnRequest) {

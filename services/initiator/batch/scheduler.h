@@ -21,6 +21,7 @@
 #include "muster/base/mutex.h"
 #include "muster/base/worker_pool.h"
 #include "muster/bus/trigger_bus.h"
+#include "muster/item/batch_filter.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
 #include "services/initiator/batch/blob_sweep.h"
@@ -96,6 +97,8 @@ struct BatchStatus {
   uint64_t held_back_items = 0;
   // Why `counted` is not known, for a list, which shows the batch all the same; OK: it is.
   absl::Status counts_problem;
+  // What keeps the batch, which is over, from being removed; nullopt: nothing does.
+  std::optional<RemovalProblem> removal_problem = std::nullopt;
 };
 
 // Thread-safe.
@@ -157,6 +160,12 @@ class BatchScheduler {
   // The statuses of up to `max` of the batches that are neither complete nor cancelled, the newest
   // first. Asks only the ledger: `counted` is what the report has said last.
   absl::StatusOr<std::vector<BatchStatus>> OpenBatches(size_t max) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Of the batches below `below` that have a `removal_problem`, up to `max` that the filter lets
+  // through, as FindBatches. Asks only the ledger.
+  absl::StatusOr<ledger::BatchPage> FindRemovalProblems(const item::BatchFilter& filter,
+                                                        uint64_t below, size_t max)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Asks only the ledger. NotFound: no such batch.
   absl::StatusOr<bool> IsCancelled(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);

@@ -43,6 +43,7 @@ bool BatchScheduler::StatusHere(BatchStatus* batch_status) {
   const absl::Status unsent = CheckSender(batch);
   // A batch that has ended waits for nothing, even if its blobs cannot be deleted yet.
   const bool over = IsOver(batch.state);
+  if (over) batch_status->removal_problem = remover_.ProblemOf(batch.number);
   base::MutexLock lock(&mu_);
   if (const auto entry = entries_.find(batch.number); entry != entries_.end()) {
     batch_status->split = entry->second.work->split_progress();
@@ -137,6 +138,20 @@ absl::StatusOr<std::vector<BatchStatus>> BatchScheduler::OpenBatches(size_t max)
     StatusHere(&batch_status);
   }
   return statuses;
+}
+
+absl::StatusOr<ledger::BatchPage> BatchScheduler::FindRemovalProblems(
+    const item::BatchFilter& filter, uint64_t below, size_t max) {
+  const absl::Time now = tools_.stores.clock->Now();
+  const std::vector<uint64_t> failing = remover_.Problems(below, max);
+  ledger::BatchPage page;
+  if (failing.size() == max) page.next_below = failing.back();
+  for (const uint64_t number : failing) {
+    absl::StatusOr<ledger::Batch> batch = tools_.stores.ledger->Get(number);
+    // Deleted meanwhile, or damaged: what is shown of the others is right.
+    if (batch.ok() && filter.Matches(*batch, now)) page.batches.push_back(*std::move(batch));
+  }
+  return page;
 }
 
 absl::StatusOr<bool> BatchScheduler::IsCancelled(uint64_t number) {

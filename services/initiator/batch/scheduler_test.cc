@@ -1,8 +1,10 @@
 #include "services/initiator/batch/scheduler.h"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -17,17 +19,21 @@
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
 #include "muster/base/mutex.h"
+#include "muster/base/proto_time.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
 #include "muster/os/temp_dir.h"
 #include "muster/report/report_client.h"
+#include "services/initiator/batch/status.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 
 namespace muster::initiator::batch {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Ge;
+using ::testing::IsEmpty;
 using ::testing::Le;
 
 constexpr absl::Duration kPatience = absl::Seconds(2);
@@ -276,10 +282,26 @@ class IdleReport final : public report::ReportClient {
     changed_.NotifyAll();
   }
 
+  // Calls `on_question` with each question about a batch.
+  void OnQuestion(std::function<void(uint64_t)> on_question) {
+    base::MutexLock lock(&mu_);
+    on_question_ = std::move(on_question);
+  }
+  void FailToTellDeadLetters(const absl::Status& why) {
+    base::MutexLock lock(&mu_);
+    dead_letters_ = why;
+  }
+
   // Call it before questions.
   void SetOwner(uint64_t batch, const std::string& owner) { owners_[batch] = owner; }
 
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch) override {
+    std::function<void(uint64_t)> on_question;
+    {
+      base::MutexLock lock(&mu_);
+      on_question = on_question_;
+    }
+    if (on_question) on_question(batch);
     base::MutexLock lock(&mu_);
     ++questions_;
     if (asked_.empty() || asked_.back() != batch) asked_.push_back(batch);
@@ -287,6 +309,7 @@ class IdleReport final : public report::ReportClient {
     changed_.NotifyAll();
     while (hold_) changed_.Wait(&mu_);
     --held_;
+    if (!dead_letters_.ok()) return dead_letters_;
     return ProgressOf(batch);
   }
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
@@ -324,6 +347,8 @@ class IdleReport final : public report::ReportClient {
   int questions_ ABSL_GUARDED_BY(mu_) = 0;
   int held_ ABSL_GUARDED_BY(mu_) = 0;
   bool hold_ ABSL_GUARDED_BY(mu_) = false;
+  std::function<void(uint64_t)> on_question_ ABSL_GUARDED_BY(mu_);
+  absl::Status dead_letters_ ABSL_GUARDED_BY(mu_);
 };
 
 // Batches of a slow job: they are put, and wait for results that do not come.
@@ -521,6 +546,50 @@ TEST_F(BatchSchedulerTest, RemovesWhatABatchLeavesWhenItsRetentionEnds) {
   for (int minute = 0; minute < 2; ++minute) Pass(absl::Minutes(1));
   EXPECT_EQ(ledger_->Items(1, 0, 1)->size(), 0u);
   EXPECT_EQ(ledger_->Items(2, 0, 1)->size(), 1u) << "it waits for results";
+}
+
+// There is always a batch that is due: its step makes it due again.
+TEST_F(BatchSchedulerTest, RemovesWhatIsDueUnderALoadThatNeverEnds) {
+  CreateWaiting(1);
+  ASSERT_TRUE(ledger_->MarkComplete(1, clock_.Now()).ok());
+  CreateWaiting(2);
+  Start();
+  std::atomic<bool> has_ended = false;
+  report_.OnQuestion([&](uint64_t) {
+    if (ledger_->Items(1, 0, 1)->empty()) {
+      has_ended = true;
+    } else {
+      scheduler_->Advance(2);
+      clock_.Advance(absl::Seconds(1));
+    }
+  });
+  clock_.Advance(ledger::Retention().items);
+  scheduler_->Advance(2);
+  while (!has_ended) base::LetOthersRun();
+  scheduler_->Stop();
+}
+
+TEST_F(BatchSchedulerTest, ListsWhatItCannotRemove) {
+  for (const uint64_t number : {1, 2, 3}) {
+    CreateWaiting(number);
+    ASSERT_TRUE(ledger_->MarkComplete(number, clock_.Now()).ok());
+  }
+  report_.FailToTellDeadLetters(absl::PermissionDeniedError("not ours to read"));
+  Start();
+  Pass(ledger::Retention().content);
+  const absl::Time since = clock_.Now();
+  for (int minute = 0; minute < 5; ++minute) Pass(absl::Minutes(1));
+  const auto page = scheduler_->FindRemovalProblems({}, UINT64_MAX, 2);
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_EQ(page->batches.size(), 2u);
+  EXPECT_EQ(page->batches[0].number, 3u);
+  EXPECT_EQ(page->next_below, 2u);
+  const auto statuses = scheduler_->StatusesOf(page->batches);
+  ASSERT_TRUE(statuses.ok()) << statuses.status();
+  const v1::BatchStatus status = StatusOf(statuses->at(0), 1, clock_.Now());
+  EXPECT_EQ(status.removal_problem(), "not ours to read");
+  EXPECT_EQ(base::FromProto(status.removal_problem_since()), since);
+  EXPECT_THAT(scheduler_->FindRemovalProblems({.job = "other"}, UINT64_MAX, 2)->batches, IsEmpty());
 }
 
 TEST_F(BatchSchedulerTest, PutsUnfinishedBatchesFirstAfterAStart) {

@@ -88,6 +88,10 @@ v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, abs
   status.set_replaced_by(counted.replaced_by);
   if (batch.multiline.records > 0) *status.mutable_multiline() = ledger::ToProto(batch.multiline);
   status.set_held_back_items(static_cast<int64_t>(batch_status.held_back_items));
+  if (const auto& problem = batch_status.removal_problem; problem.has_value()) {
+    status.set_removal_problem(std::string(problem->why.message()));
+    *status.mutable_removal_problem_since() = ToProto(problem->since);
+  }
   return status;
 }
 

@@ -113,6 +113,8 @@ class AbsentRecords final : public ledger::BatchRecords {
   // From now on, callers wait for what becomes of the records of all batches.
   void WantOutcomes() { wants_outcomes_ = true; }
   int views() const { return views_; }  // so far
+  // Questions so far for the record of a batch, alone or in a view.
+  int questions() const { return questions_; }
   // What was told of the batch; nullopt: nothing.
   std::optional<ledger::BatchOutcome> Told(uint64_t batch) const {
     base::MutexLock lock(&mu_);
@@ -123,6 +125,7 @@ class AbsentRecords final : public ledger::BatchRecords {
   void BeUnknownToAll(bool unknown) { unknown_ = unknown; }
 
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
+    ++questions_;
     if (calls_away_-- > 0) return absl::UnavailableError("nobody has it");
     if (unknown_) return ledger::UnknownToAll(batch, 2);
     MUSTER_RETURN_IF_ERROR(FaultOf(batch));
@@ -163,6 +166,7 @@ class AbsentRecords final : public ledger::BatchRecords {
   std::atomic<bool> unknown_{false};
   std::atomic<bool> wants_outcomes_{false};
   std::atomic<int> views_{0};
+  std::atomic<int> questions_{0};
   mutable base::Mutex mu_;
   std::map<uint64_t, absl::Status> faults_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, ledger::BatchOutcome> told_ ABSL_GUARDED_BY(mu_);
