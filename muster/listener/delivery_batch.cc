@@ -113,6 +113,11 @@ absl::Status DeliveryBatch::Begin(Delivery& delivery) {
   return absl::OkStatus();
 }
 
+int DeliveryBatch::left_to_others() const {
+  base::MutexLock lock(&mu_);
+  return left_to_others_;
+}
+
 bool DeliveryBatch::IsCharged(size_t slot) {
   base::MutexLock lock(&mu_);
   return slots_.at(slot).charge.has_value();
@@ -214,6 +219,7 @@ std::optional<Settler::Item> DeliveryBatch::JudgeLocked(Slot& slot, Settlement s
   if (std::exchange(slot.settled, true)) return std::nullopt;
   if (!environment_.leases->StartSettling(*slot.lease)) return std::nullopt;
   if (settlement.kind == Settlement::Kind::kDefer && !settlement.wanted.empty()) {
+    ++left_to_others_;
     // Those that came together come again together.
     const absl::Duration spaced = environment_.away->Next();
     if (!away_.has_value()) away_ = spaced;

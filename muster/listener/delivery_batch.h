@@ -31,6 +31,9 @@ class DeliveryBatch final : public DeliveryContext {
   // messages up without a run if their earlier holders died too often.
   void Run(Subscriber& subscriber) ABSL_LOCKS_EXCLUDED(charging_mu_, mu_);
 
+  // How many of the messages were settled for other listeners (Settlement::wanted) so far.
+  int left_to_others() const ABSL_LOCKS_EXCLUDED(mu_);
+
   absl::Status Begin(Delivery& delivery) override ABSL_LOCKS_EXCLUDED(charging_mu_, mu_);
   void Settle(const Delivery& delivery, Settlement settlement) override ABSL_LOCKS_EXCLUDED(mu_);
   std::stop_token stop_token(const Delivery& delivery) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -88,11 +91,12 @@ class DeliveryBatch final : public DeliveryContext {
   const absl::Duration asked_at_;
   const absl::Duration received_at_;
   base::Mutex charging_mu_;  // held during a charge: threads of jointly charged messages wait
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   base::UniformSource uniform_ ABSL_GUARDED_BY(mu_);
   // One value for the whole batch: messages that were received together become visible together,
   // and are announced together.
   const double uniform_for_others_;
+  int left_to_others_ ABSL_GUARDED_BY(mu_) = 0;
   std::optional<absl::Duration> away_ ABSL_GUARDED_BY(mu_);  // at least, of messages for others
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mu_);
 };

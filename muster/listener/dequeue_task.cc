@@ -151,6 +151,9 @@ void DequeueTask::Work(std::vector<LeasePtr> leases, absl::Duration asked_at) {
   DeliveryBatch batch(environment_, std::move(leases), uniform, asked_at, started_at);
   environment_.meter->WorkBegan();
   batch.Run(*subscriber_);
+  if (batch.left_to_others() == count) {
+    environment_.away->Observe(count, environment_.clock->Monotonic() - asked_at);
+  }
   environment_.meter->WorkEnded();
   environment_.roster->EndWork();
   environment_.sizer->Observe(count, environment_.clock->Monotonic() - started_at);

@@ -177,6 +177,28 @@ TEST_F(ListenerHandoverTest, LooksMoreAndMoreSeldomAtWhatNobodyFits) {
   EXPECT_EQ(store_.Stats(partitions_[0])->stored(), 1);
 }
 
+// The store is so slow that a listener can look at what it put back no faster than it comes again:
+// what was put later came behind all of them, over and over.
+TEST_F(ListenerHandoverTest, ComesToNewWorkWithinSecondsBehindThousandsThatItLeavesToOthers) {
+  constexpr int kOthers = 2'000;
+  options_.safety_check_interval = absl::Hours(24);
+  options_.max_dequeue_tasks = 1;
+  store_.SetAfterHook([&](Verb verb, const queue::QueueId&) {
+    if (verb == Verb::kBeginAttempt) clock_.Advance(absl::Milliseconds(10));
+  });
+  auto listener = StartIdle("v2");
+  for (int i = 0; i < kOthers; ++i) Put("v1 item");
+  Fire(kOthers);
+  PassTimeAtRestUntil({listener.get()}, [&] { return Takes("v2") >= kOthers; });
+  PassTime(absl::Seconds(10), {listener.get()});
+  for (int i = 0; i < 5; ++i) Put("v2 item");
+  Fire(5);
+  const absl::Duration put = clock_.Monotonic();
+  PassTimeAtRestUntil({listener.get()}, [&] { return store_.deleted(partitions_[0]).size() == 5; });
+  EXPECT_LT(clock_.Monotonic() - put, absl::Seconds(2));
+  ASSERT_TRUE(listener->Stop(absl::InfiniteDuration()).ok());
+}
+
 TEST_F(ListenerHandoverTest, WorksOnWhatFitsWhileOthersWait) {
   options_.safety_check_interval = absl::Hours(24);
   auto listener = StartIdle("v2");

@@ -75,9 +75,9 @@ class DeliveryContext {
   // message back. Others: the store did not answer; the message will come again.
   virtual absl::Status Begin(Delivery& delivery) = 0;
 
-  // Settles `delivery`; the first call counts, later ones are ignored. Returns at once: the settler
-  // puts outputs and deletes messages in batches. A delivery that is unsettled when OnMessages
-  // returns is settled as kUnset or, when the listener is stopping, as kRelease.
+  // Settles `delivery`, begun or not; the first call counts, later ones are ignored. Returns at
+  // once: the settler puts outputs and deletes messages in batches. A delivery that is unsettled
+  // when OnMessages returns is settled as kUnset or, when the listener is stopping, as kRelease.
   virtual void Settle(const Delivery& delivery, Settlement settlement) = 0;
 
   // Fires when `delivery` should be abandoned: its lease is lost, or the listener is stopping.

@@ -16,6 +16,9 @@ namespace {
 constexpr absl::Duration kShortestAway = absl::Milliseconds(250);
 constexpr absl::Duration kLongestAway = absl::Seconds(25);
 
+// A change of pace shows after about so many looks.
+constexpr int kSmoothing = 4;
+
 // Spreads delays, so that the looks of different listeners do not keep in step.
 double Jitter(double uniform) { return 0.8 + 0.4 * uniform; }
 
@@ -60,6 +63,8 @@ Verdict JudgeDefer(Settlement settlement, bool begun, const VerdictRules& rules)
   Verdict verdict = GiveBack(std::max(settlement.delay, rules.minimum_retry_delay), begun, true,
                              &ListenerCounters::messages_deferred);
   verdict.wanted = std::move(settlement.wanted);
+  // Otherwise the store would extend the lease of a message that did not begin.
+  if (!verdict.wanted.empty()) verdict.attempt_ended = true;
   return verdict;
 }
 
@@ -90,8 +95,15 @@ absl::Duration AwaySpacing::Next() {
   const absl::Duration now = clock_->Monotonic();
   base::MutexLock lock(&mu_);
   const absl::Duration at = std::clamp(next_, now, now + kMost);
-  next_ = at + kSpacing;
+  next_ = at + spacing_;
   return at - now;
+}
+
+void AwaySpacing::Observe(int messages, absl::Duration took) {
+  if (messages <= 0) return;
+  base::MutexLock lock(&mu_);
+  const absl::Duration wanted = std::clamp(took * kShare / messages, kSpacing, kMostSpacing);
+  spacing_ += (wanted - spacing_) / kSmoothing;
 }
 
 Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,

@@ -24,7 +24,8 @@ struct Verdict {
   };
   Action action = Action::kGiveBack;
   absl::Duration delay = absl::ZeroDuration();
-  bool attempt_ended = false;   // kGiveBack: the attempt that began did not end in a death
+  // kGiveBack: the lease ends with it; the attempt that began, if any, did not end in a death.
+  bool attempt_ended = false;
   bool refund_attempt = false;  // kGiveBack: … and is not charged
   std::string wanted;           // kGiveBack: not empty: for listeners that have this
   std::string why;
@@ -48,9 +49,9 @@ absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double unifor
 // of them in vain: 250 ms × 2^(dequeue_count − 1), at most 25 s, × [0.8, 1.2) by `uniform`.
 absl::Duration DelayForOthers(int dequeue_count, double uniform);
 
-// AwaySpacing: keeps messages for other listeners from coming again faster than a listener can look
-// at them. A broker delivers those that come again before new ones: without it, thousands that no
-// listener takes would hold up all that is put after them.
+// AwaySpacing: keeps messages for other listeners from taking more than a part of a listener's time
+// when they come again. A broker delivers those that come again before new ones: without it,
+// thousands that no listener takes would hold up all that is put after them.
 
 // Thread-safe; one for all tasks of a listener.
 class AwaySpacing {
@@ -61,15 +62,22 @@ class AwaySpacing {
   // One more message is put back. Returns how long it stays away at least.
   absl::Duration Next() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // A listener puts a message back in less than a millisecond, so it has most of its time for
-  // others.
+  // To receive `messages` and put all of them back took a task so long.
+  void Observe(int messages, absl::Duration took) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Messages that come again take one part in so many of a task's time.
+  static constexpr int kShare = 8;
+  // Between two of them, and at most: a task may have waited for something else.
   static constexpr absl::Duration kSpacing = absl::Milliseconds(4);
-  // A listener that fits may start at any time.
-  static constexpr absl::Duration kMost = absl::Minutes(1);
+  static constexpr absl::Duration kMostSpacing = absl::Milliseconds(100);
+  // A listener that fits may start at any time. Enough for all that a broker has under way (some
+  // 65,000 messages) at the least spacing.
+  static constexpr absl::Duration kMost = absl::Minutes(5);
 
  private:
   base::Clock* const clock_;  // not owned
   base::Mutex mu_;
+  absl::Duration spacing_ ABSL_GUARDED_BY(mu_) = kSpacing;
   absl::Duration next_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();  // monotonic
 };
 

@@ -105,6 +105,36 @@ TEST(AwaySpacingTest, LetsThousandsComeAgainAtABoundedRateAndAFewAtOnce) {
   EXPECT_EQ(away.Next(), absl::ZeroDuration()) << "no message is away";
 }
 
+TEST(AwaySpacingTest, SpacesMessagesByATimeOfWhichTheyTakeOnlyAPart) {
+  base::FakeClock clock;
+  AwaySpacing away(&clock);
+  for (int i = 0; i < 50; ++i) away.Observe(32, 32 * absl::Milliseconds(10));
+  (void)away.Next();
+  EXPECT_GT(away.Next(), 0.99 * AwaySpacing::kShare * absl::Milliseconds(10));
+  EXPECT_LT(away.Next(), 2.01 * AwaySpacing::kShare * absl::Milliseconds(10));
+}
+
+TEST(AwaySpacingTest, SpacesMessagesNoWiderForWhatATaskWaitedForAndNoCloserThanItMay) {
+  base::FakeClock clock;
+  AwaySpacing away(&clock);
+  for (int i = 0; i < 50; ++i) away.Observe(1, absl::Hours(1));
+  (void)away.Next();
+  EXPECT_LE(away.Next(), AwaySpacing::kMostSpacing);
+  for (int i = 0; i < 50; ++i) away.Observe(32, absl::Milliseconds(1));
+  const absl::Duration before = away.Next();
+  EXPECT_LT(away.Next() - before, AwaySpacing::kSpacing + absl::Milliseconds(1));
+}
+
+TEST(VerdictTest, EndsTheLeaseOfAMessageForOthersThatNeverBegan) {
+  Settlement settlement;
+  settlement.kind = Kind::kDefer;
+  settlement.wanted = "v1";
+  const Verdict verdict = Judge(settlement, 1, false, kRules, 0.5);
+  EXPECT_EQ(verdict.action, Action::kGiveBack);
+  EXPECT_TRUE(verdict.attempt_ended);
+  EXPECT_FALSE(verdict.refund_attempt);
+}
+
 TEST(VerdictTest, NeverDefersWithoutADelay) {
   EXPECT_EQ(JudgeKind(Kind::kDefer, 1).delay, kRules.minimum_retry_delay);
 }

@@ -580,6 +580,29 @@ absl::StatusOr<StoredMessage> JetStream::LastMessage(const std::string& stream,
   return Get(stream, {{"last_by_subj", subject}});
 }
 
+absl::StatusOr<std::vector<std::optional<StoredMessage>>> JetStream::LastMessages(
+    const std::string& stream, absl::Span<const std::string> subjects) {
+  const std::string endpoint = absl::StrCat("STREAM.MSG.GET.", stream);
+  const std::string to = absl::StrCat("$JS.API.", endpoint);
+  std::vector<std::string> texts;
+  for (const std::string& subject : subjects) {
+    texts.push_back(json{{"last_by_subj", subject}}.dump());
+  }
+  std::vector<Outgoing> requests;
+  for (const std::string& text : texts) requests.push_back({.subject = to, .data = text});
+  MUSTER_ASSIGN_OR_RETURN(const auto answers, connection_->RequestAll(requests, timeout_));
+  std::vector<std::optional<StoredMessage>> messages;
+  for (const absl::StatusOr<Incoming>& reply : answers) {
+    MUSTER_RETURN_IF_ERROR(reply.status());
+    const absl::StatusOr<json> answer = ParseAnswer(reply->data, endpoint);
+    messages.emplace_back();
+    if (absl::IsNotFound(answer.status())) continue;
+    MUSTER_RETURN_IF_ERROR(answer.status());
+    MUSTER_ASSIGN_OR_RETURN(messages.back(), MessageIn(*answer, stream));
+  }
+  return messages;
+}
+
 absl::StatusOr<StoredMessage> JetStream::Get(const std::string& stream, const json& request) {
   MUSTER_ASSIGN_OR_RETURN(const json answer,
                           Call(absl::StrCat("STREAM.MSG.GET.", stream), request));

@@ -140,6 +140,9 @@ class JetStream {
                                                           uint64_t sequence, uint64_t window,
                                                           const std::string& subjects);
   absl::StatusOr<StoredMessage> LastMessage(const std::string& stream, const std::string& subject);
+  // Asks for the last message of each subject at once; nullopt: there is none, or no stream.
+  absl::StatusOr<std::vector<std::optional<StoredMessage>>> LastMessages(
+      const std::string& stream, absl::Span<const std::string> subjects);
   absl::Status DeleteMessage(const std::string& stream, uint64_t sequence);
   // Removes the messages that match `subjects` (empty: all) up to and including the sequence
   // `last`. Returns how many.

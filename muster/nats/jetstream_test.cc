@@ -275,6 +275,12 @@ TEST_P(JetStreamTest, PurgesUpToASequence) {
   }
   EXPECT_EQ(*jetstream_.Purge("work", "work.a", 3), 2);
   EXPECT_EQ(*jetstream_.Purge("work", "work.a", 3), 0);
+  const std::vector<std::string> subjects = {"work.none", "work.a"};
+  const auto last = jetstream_.LastMessages("work", subjects).value();
+  ASSERT_EQ(last.size(), 2u);
+  EXPECT_FALSE(last[0].has_value());
+  EXPECT_EQ(last[1]->sequence, 4u);
+  EXPECT_FALSE(jetstream_.LastMessages("play", subjects)->at(1).has_value()) << "no such stream";
   EXPECT_EQ(jetstream_.LastMessage("work", "work.a")->sequence, 4u);
   EXPECT_EQ(jetstream_.LastMessage("work", "work.b")->sequence, 2u);
   EXPECT_EQ(*jetstream_.Purge("work", "", 2), 1);

@@ -138,8 +138,12 @@ std::vector<handler::Rejection> MergeRejections(const input::ParsedRecords& reco
 
 void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
                             listener::DeliveryContext& context) {
+  std::vector<bool> left(deliveries.size(), false);
+  if (sees_misfits_) left = LeaveMisfits(deliveries, context);
   ExpectContent(deliveries);
-  for (listener::Delivery& delivery : deliveries) {
+  for (size_t i = 0; i < deliveries.size(); ++i) {
+    if (left[i]) continue;
+    listener::Delivery& delivery = deliveries[i];
     if (context.stop_token().stop_requested()) break;  // deliveries that never began are released
     if (!context.Begin(delivery).ok()) continue;
     const Attempt attempt{delivery.attempt,
@@ -154,6 +158,36 @@ void ItemWorker::OnMessages(absl::Span<listener::Delivery> deliveries,
     context.Settle(delivery, std::move(settlement));
   }
   spans_.RecordReceive(deliveries);
+}
+
+// All of them before the first of the others begins, which may charge its neighbours with it.
+std::vector<bool> ItemWorker::LeaveMisfits(absl::Span<const listener::Delivery> deliveries,
+                                           listener::DeliveryContext& context) {
+  std::vector<bool> left(deliveries.size(), false);
+  sees_misfits_ = false;
+  for (size_t i = 0; i < deliveries.size(); ++i) {
+    const absl::StatusOr<item::WorkItem> item =
+        item::DecodeWorkItemHeader(deliveries[i].message->body);
+    if (!item.ok() || IsCancelled(item->identity.batch)) continue;
+    const std::optional<std::string> misfit = KnownMisfit(item->identity);
+    if (!misfit.has_value()) continue;
+    context.Settle(deliveries[i], LeaveMisfit(*item, *misfit));
+    left[i] = sees_misfits_ = true;
+  }
+  return left;
+}
+
+std::optional<std::string> ItemWorker::KnownMisfit(const item::BatchIdentity& identity) const {
+  std::optional<std::string> misfit = Misfit(identity, *setup_);
+  if (!misfit.has_value() || setup_->revisions == nullptr || identity.job != setup_->job->name ||
+      identity.job_revision == setup_->job->revision) {
+    return misfit;
+  }
+  // Another revision of the job may have a worker here.
+  if (other_revision_ == nullptr || other_revision_->job.revision != identity.job_revision) {
+    return std::nullopt;
+  }
+  return Misfit(identity, other_revision_->setup);
 }
 
 Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attempt) {
@@ -181,9 +215,14 @@ Settlement ItemWorker::WorkOnItem(const queue::Message& message, const Attempt& 
     slice_ = std::move(item->slice);
     return settlement;
   }
+  sees_misfits_ = true;
+  return LeaveMisfit(*item, std::string(worker.status().message()));
+}
+
+Settlement ItemWorker::LeaveMisfit(const item::WorkItem& item, std::string why) const {
   // Its initiator puts the item again once a worker fits.
-  if (IsSuspended(item->identity.batch)) return Unrun();
-  return LeaveToOthers(*item, WantedBy(item->identity), std::string(worker.status().message()));
+  if (IsSuspended(item.identity.batch)) return Unrun();
+  return LeaveToOthers(item, WantedBy(item.identity), std::move(why));
 }
 
 Settlement ItemWorker::LeaveToOthers(const item::WorkItem& item, std::string wanted,

@@ -52,6 +52,12 @@ class ItemWorker final : public listener::Subscriber {
   listener::Settlement Work(const queue::Message& message, const Attempt& attempt);
 
  private:
+  // Settles the deliveries that do not fit, as far as that shows without work on them, so that they
+  // cost no attempt, which an engine may have to store. Returns, for each, whether it did.
+  std::vector<bool> LeaveMisfits(absl::Span<const listener::Delivery> deliveries,
+                                 listener::DeliveryContext& context);
+  // As Misfit; nullopt also where another revision of the job is to be asked for first.
+  std::optional<std::string> KnownMisfit(const item::BatchIdentity& identity) const;
   // As Work, once the message is decoded.
   listener::Settlement WorkOnItem(const queue::Message& message, const Attempt& attempt,
                                   item::WorkItem* item);
@@ -67,6 +73,8 @@ class ItemWorker final : public listener::Subscriber {
   std::string VersionThatGivesUp(const item::BatchIdentity& identity);
   bool IsCancelled(uint64_t batch) const;
   bool IsSuspended(uint64_t batch) const;
+  // Drops an item that does not fit if its batch is suspended, or else leaves it to others.
+  listener::Settlement LeaveMisfit(const item::WorkItem& item, std::string why) const;
   // Puts the item back without counting the attempt; logs the first such item of each batch.
   listener::Settlement LeaveToOthers(const item::WorkItem& item, std::string wanted,
                                      std::string why) const;
@@ -118,6 +126,7 @@ class ItemWorker final : public listener::Subscriber {
   std::optional<input::RecordParser> parser_;
   input::ParsedRecords records_;  // reused
   std::string slice_;             // space for the content of items; reused
+  bool sees_misfits_ = false;     // some of the last deliveries did not fit
 };
 
 }  // namespace muster::processor

@@ -2,6 +2,7 @@
 
 #include "services/processor/item_worker.h"
 
+#include <map>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -266,6 +267,53 @@ TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseBatchIsBoundToAnotherVersion) {
   const Settlement settlement = Work(Item("ann,5\n", 1));
   EXPECT_EQ(settlement.kind, Settlement::Kind::kDefer);
   EXPECT_THAT(settlement.wanted, HasSubstr("handler version 6"));
+}
+
+// Notes which deliveries begin, and how each is settled.
+class Context final : public listener::DeliveryContext {
+ public:
+  absl::Status Begin(listener::Delivery& delivery) override {
+    begun_.push_back(delivery.slot);
+    return absl::OkStatus();
+  }
+  void Settle(const listener::Delivery& delivery, Settlement settlement) override {
+    settled_.emplace(delivery.slot, std::move(settlement));
+  }
+  std::stop_token stop_token(const listener::Delivery&) override { return {}; }
+  std::stop_token stop_token() const override { return {}; }
+
+  std::vector<size_t> begun_;
+  std::map<size_t, Settlement> settled_;
+};
+
+// An attempt costs a broker more than all the rest of giving an item back.
+TEST_F(ItemWorkerTest, BeginsOnNoItemsThatDoNotFitOnceItHasSeenOne) {
+  base::LogCapture log;
+  ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
+  const queue::QueueId queue{"acme", "in"};
+  const auto work = [&](const std::vector<std::string>& versions) {
+    std::vector<queue::Message> messages;
+    for (const std::string& version : versions) {
+      version_of_items_ = version;
+      messages.push_back(Item("ann,5\n", 1));
+    }
+    std::vector<listener::Delivery> deliveries;
+    for (size_t i = 0; i < messages.size(); ++i) {
+      deliveries.push_back({&messages[i], &queue, i, 1, false, {}, {}});
+    }
+    Context context;
+    worker.OnMessages(absl::MakeSpan(deliveries), context);
+    EXPECT_EQ(context.settled_.size(), versions.size());
+    return context;
+  };
+  EXPECT_THAT(work({"6"}).begun_, ElementsAre(0)) << "it has not looked for any yet";
+  Context context = work({"6", "7", "6", "7"});
+  EXPECT_THAT(context.begun_, ElementsAre(1, 3));
+  EXPECT_EQ(context.settled_[0].kind, Settlement::Kind::kDefer);
+  EXPECT_THAT(context.settled_[0].wanted, HasSubstr("handler version 6"));
+  EXPECT_EQ(AmountOf(context.settled_[1], "ann"), "5.00");
+  EXPECT_THAT(work({"7"}).begun_, ElementsAre(0));
+  EXPECT_THAT(work({"6"}).begun_, ElementsAre(0)) << "none of those before was one";
 }
 
 TEST_F(ItemWorkerTest, WorksOnItemsOfABatchThatIsBoundToNoVersionAndTellsItsOwn) {

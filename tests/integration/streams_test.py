@@ -1,5 +1,6 @@
-"""A mesh whose streams are wrong: created by another program with other settings, or lost with all of
-the NATS server's data. The tests run on each server that MUSTER_NATS_SERVERS names."""
+"""A mesh whose streams are wrong: created by another program with other settings, lost with all of the
+NATS server's data, or set back to a copy of before. The tests run on each server that MUSTER_NATS_SERVERS
+names."""
 
 import base64
 import json
@@ -13,6 +14,7 @@ import harness
 from harness import retail_input
 from mesh import NATS_SERVERS, READY_SECONDS, Mesh, free_address
 from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, FaultTest, Gate, MeshTest
+from nats_snapshot import restore_stream, take_stream
 from nats_wire import NatsWire
 
 INPUT, OUTPUT = "MUSTER_local_billing-in-0", "MUSTER_local_billing-out-0"
@@ -372,6 +374,94 @@ class LostLedgerTest(FaultTest):
         self.assertIn(f"the report has {FREE_ITEMS * ROWS_PER_ITEM} transactions of it", lost.stderr)
 
 
+class SetBackTest(FaultTest):
+    """The server's store is set back to a copy of before, as from a snapshot of its volume, while the
+    services go on."""
+
+    def setUp(self):
+        self.copies = 0
+        super().setUp()
+
+    def apply_billing(self, *arguments, **options):
+        super().apply_billing(*arguments, **options)
+        self.queueless = self.copy()  # before the batch
+
+    def copy(self):
+        self.copies += 1
+        copy = self.folder / f"copy{self.copies}"
+        self.mesh.nats.freeze()
+        shutil.copytree(self.folder / "nats0", copy)
+        self.mesh.nats.thaw()
+        return copy
+
+    def set_back(self, copy):
+        self.mesh.nats.kill()
+        shutil.rmtree(self.folder / "nats0")
+        shutil.copytree(copy, self.folder / "nats0")
+        self.mesh.nats.restart()
+        self.addCleanup(Supervisor(self.mesh.nats).stop)
+
+    def assert_nothing_is_left(self):
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            queues = self.answer("queue", "list")
+            if all(queue["ready"] + queue["in_flight"] == 0 for queue in queues):
+                self.assertEqual([queue["poison"] for queue in queues], [0] * len(queues))
+                return
+        self.fail(f"something stays in the queues: {queues}")
+
+    def assert_a_later_batch_is_exact(self):
+        other = self.retail_rows((3, "0.1", "7", "France"))
+        later = self.submit("billing", other, "april")
+        self.assert_exact(other, 1, later)
+        self.assertNotEqual(later["batch"], 1)
+
+    def test_items_that_were_counted_and_come_back_count_once(self):
+        waiting = self.copy()
+        self.assert_ends_exactly_once()
+        self.set_back(waiting)
+        self.assert_a_later_batch_is_exact()
+        self.assert_nothing_is_left()
+        self.assert_report_is_the_direct_sum(self.data, 1)
+        self.assert_receipt_is_complete(1, ROWS)
+
+    def test_items_that_are_missing_are_put_again(self):
+        self.set_back(self.queueless)
+        self.assert_ends_exactly_once()
+        self.assert_a_later_batch_is_exact()
+        self.assert_nothing_is_left()
+
+    def test_items_are_put_again_where_others_have_taken_their_places(self):
+        self.set_back(self.queueless)
+        others = retail_input(2 * ROWS)
+        other = self.start_submit("billing", others, request_id="april")
+        self.assert_ends_exactly_once_beside(other, others)
+        self.assert_nothing_is_left()
+
+    def test_an_input_queue_that_is_restored_from_a_backup_of_its_stream_counts_once(self):
+        """Newer servers restore no deduplication window, and begin a new life of the stream."""
+        nats = wire(self.mesh)
+        self.addCleanup(nats.close)
+        backup = take_stream(self.mesh.nats_addresses[0], INPUT)
+        services = [*self.mesh.processors, self.mesh.controller, self.mesh.initiator]
+        for service in services:  # one of them would make the queue anew
+            service.freeze()
+        nats.api(f"STREAM.DELETE.{INPUT}")
+        restore_stream(self.mesh.nats_addresses[0], INPUT, backup)
+        for service in services:
+            service.thaw()
+        self.assert_ends_exactly_once()
+        self.assert_a_later_batch_is_exact()
+        self.assert_nothing_is_left()
+
+    def assert_ends_exactly_once_beside(self, other, others):
+        self.gate.open()
+        for submission, data, rows in ((self.submission, self.data, ROWS), (other, others, 2 * ROWS)):
+            out, errors = submission.communicate(timeout=harness.TIMEOUT_SECONDS)
+            self.assertEqual(submission.returncode, 0, errors)
+            self.assert_exact(data, rows, json.loads(out))
+
+
 def on_other_servers(*cases):
     """Returns the same cases for each further server."""
     return {f"{case.__name__}OnServer{number}": type(case.__name__, (case,), {"nats_server": server})
@@ -379,7 +469,7 @@ def on_other_servers(*cases):
 
 
 globals().update(on_other_servers(OtherwiseAtStartTest, OtherwiseMeanwhileTest, LostStoreTest,
-                                  LossBesideOthersTest, LostLedgerTest, NumberTwiceTest))
+                                  LossBesideOthersTest, LostLedgerTest, NumberTwiceTest, SetBackTest))
 
 if __name__ == "__main__":
     harness.main()

@@ -27,6 +27,16 @@ bool IsOf(const AttemptRecord& record, const MessageKey& message) {
          (record.stored_ns == 0 || record.stored_ns == message.stored_ns);
 }
 
+// The record of `message` in a note of its own; nullopt: it is of another one.
+std::optional<AttemptRecord> RecordIn(const nats::StoredMessage& note, const MessageKey& message) {
+  std::optional<AttemptRecord> record = DecodeAttemptRecord(note.data);
+  if (!record.has_value() || !IsOf(*record, message)) return std::nullopt;
+  for (const nats::Header& header : note.headers) {
+    if (header.name == kDelayHeader) DecodeDelay(header.value, &*record);
+  }
+  return record;
+}
+
 }  // namespace
 
 std::string Encode(const AttemptRecord& record) {
@@ -118,9 +128,19 @@ absl::Status AttemptLog::Ask(const nats::Outgoing& message) {
 absl::StatusOr<std::vector<std::optional<AttemptRecord>>> AttemptLog::Find(
     const queue::QueueId& queue, absl::Span<const MessageKey> messages) {
   std::vector<std::optional<AttemptRecord>> found;
-  std::map<uint64_t, Notes> pages;
+  if (messages.empty()) return found;
+  std::vector<std::string> subjects;
   for (const MessageKey& message : messages) {
-    MUSTER_ASSIGN_OR_RETURN(std::optional<AttemptRecord> record, FindAlone(queue, message));
+    subjects.push_back(AttemptSubjectOf(queue, message.sequence));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto notes, jetstream_->LastMessages(kAttemptsStream, subjects));
+  MUSTER_CHECK(notes.size() == messages.size(), "notes ", notes.size(), ", messages ",
+               messages.size());
+  std::map<uint64_t, Notes> pages;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const MessageKey& message = messages[i];
+    std::optional<AttemptRecord> record;
+    if (notes[i].has_value()) record = RecordIn(*notes[i], message);
     if (!record.has_value()) {
       const auto [page, is_new] = pages.try_emplace(PageOf(message.sequence));
       if (is_new) {
@@ -133,21 +153,6 @@ absl::StatusOr<std::vector<std::optional<AttemptRecord>>> AttemptLog::Find(
     found.push_back(record);
   }
   return found;
-}
-
-absl::StatusOr<std::optional<AttemptRecord>> AttemptLog::FindAlone(const queue::QueueId& queue,
-                                                                   const MessageKey& message) {
-  const auto note =
-      jetstream_->LastMessage(kAttemptsStream, AttemptSubjectOf(queue, message.sequence));
-  if (absl::IsNotFound(note.status())) return std::nullopt;
-  MUSTER_RETURN_IF_ERROR(note.status());
-  std::optional<AttemptRecord> record = DecodeAttemptRecord(note->data);
-  if (record.has_value() && !IsOf(*record, message)) record.reset();
-  if (!record.has_value()) return record;
-  for (const nats::Header& header : note->headers) {
-    if (header.name == kDelayHeader) DecodeDelay(header.value, &*record);
-  }
-  return record;
 }
 
 absl::StatusOr<AttemptLog::Notes> AttemptLog::ReadPage(const queue::QueueId& queue,

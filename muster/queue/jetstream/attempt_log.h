@@ -83,8 +83,6 @@ class AttemptLog {
 
   absl::Status Tell(const nats::Outgoing& message, size_t records);
   absl::Status Ask(const nats::Outgoing& message);
-  absl::StatusOr<std::optional<AttemptRecord>> FindAlone(const queue::QueueId& queue,
-                                                         const MessageKey& message);
   // Returns all records in the page of `sequence`, oldest first.
   absl::StatusOr<Notes> ReadPage(const queue::QueueId& queue, uint64_t sequence);
 
