@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -65,19 +66,40 @@ void Gauge::Add(double by) const {
 
 void Histogram::Observe(double value, const Exemplar& exemplar) const {
   if (cell_ == nullptr || !cell_->family->Takes(value)) return;
-  cell_->value.Observe(value);
-  if (exemplar.exists()) cell_->Remember({exemplar, value});
+  cell_->Observe(value, exemplar);
 }
 
-void HistogramCell::Remember(const SeenExemplar& seen) {
-  const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), seen.value) - bounds.begin();
-  base::MutexLock lock(&mu);
-  exemplars[static_cast<size_t>(bucket)] = seen;
+HistogramCell::HistogramCell(Family* owner, absl::Span<const double> upper_bounds)
+    : family(owner), bounds(upper_bounds), counts(bounds.size() + 1), exemplars(counts.size()) {}
+
+void HistogramCell::Observe(double value, const Exemplar& exemplar) {
+  const auto bucket =
+      static_cast<size_t>(std::lower_bound(bounds.begin(), bounds.end(), value) - bounds.begin());
+  counts[bucket].fetch_add(1, std::memory_order_relaxed);
+  sum.fetch_add(value, std::memory_order_relaxed);
+  if (!exemplar.exists()) return;
+  const std::unique_lock<std::mutex> lock(exemplar_mu, std::try_to_lock);
+  if (!lock.owns_lock()) return;  // any late one will do
+  exemplars[bucket] = {exemplar, value};
   has_exemplars = true;
 }
 
+prometheus::ClientMetric HistogramCell::Collect() const {
+  prometheus::ClientMetric metric;
+  metric.histogram.sample_sum = sum.load(std::memory_order_relaxed);
+  uint64_t below = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    below += counts[i].load(std::memory_order_relaxed);
+    const bool is_last = i == bounds.size();
+    metric.histogram.bucket.push_back(
+        {below, is_last ? std::numeric_limits<double>::infinity() : bounds[i]});
+  }
+  metric.histogram.sample_count = below;
+  return metric;
+}
+
 std::vector<SeenExemplar> HistogramCell::Exemplars() {
-  base::MutexLock lock(&mu);
+  const std::lock_guard<std::mutex> lock(exemplar_mu);
   return has_exemplars ? exemplars : std::vector<SeenExemplar>();
 }
 
@@ -161,7 +183,7 @@ Family::Series* Family::MakeLocked(LabelValues values) {
 prometheus::ClientMetric Family::ValueOf(const Series& series) const {
   if (series.counter != nullptr) return series.counter->value.Collect();
   if (series.gauge != nullptr) return series.gauge->value.Collect();
-  return series.histogram->value.Collect();
+  return series.histogram->Collect();
 }
 
 std::map<LabelValues, prometheus::ClientMetric> Family::Present(

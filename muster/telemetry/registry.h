@@ -78,9 +78,10 @@ struct CounterCell;
 struct GaugeCell;
 struct HistogramCell;
 
-// Handles. Copyable; thread-safe and lock-free, but for a histogram, which holds a lock for the
-// time of two additions, or of a copy of its exemplars; no scrape keeps one waiting for long. One
-// that is made by default records nothing. They are valid as long as their registry.
+// Handles. Copyable and thread-safe. To record is an atomic addition, for a histogram two of them:
+// no lock is taken, and nothing waits for other recorders or a scrape. So a scrape may see a
+// histogram's bucket a moment before its sum. A handle that is made by default records nothing.
+// They are valid as long as their registry.
 
 class Counter {
  public:
@@ -111,7 +112,7 @@ class Histogram {
  public:
   Histogram() = default;
   // `exemplar`: a span for which the value was seen; scrapes in the OpenMetrics format show the
-  // latest one of each bucket.
+  // latest one of each bucket. One that comes while another thread is at the exemplars is dropped.
   void Observe(double value, const Exemplar& exemplar = {}) const;
   void Observe(absl::Duration time, const Exemplar& exemplar = {}) const {
     Observe(absl::ToDoubleSeconds(time), exemplar);

@@ -262,7 +262,7 @@ TEST_F(RegistryTest, ScrapesWhileOthersRecord) {
       for (int n = 0; n < kRecords; ++n) {
         const std::string queue = absl::StrCat("q", n % 7);
         items.With({queue, "aggregated"}).Add();
-        latency.With({queue}).Observe(n);
+        latency.With({queue}).Observe(n % 64, {1, 2, 3});
         const auto reading = ReadAtScrape(&registry_, "own", {kQueueBacklog.entry()},
                                           [](Samples*) { return absl::OkStatus(); });
       }
@@ -272,13 +272,22 @@ TEST_F(RegistryTest, ScrapesWhileOthersRecord) {
   done = true;
   scraper.join();
   const std::string page = registry_.Scrape();
-  double items = 0;
+  double items = 0, observed = 0, sum = 0;
+  const auto value = [&](const std::string& series) {
+    return std::stod(In(page, series).value_or("0"));
+  };
   for (int i = 0; i < 7; ++i) {
     const std::string series =
         absl::StrCat("muster_items_total{queue=\"q", i, "\",outcome=\"aggregated\"}");
-    items += std::stod(In(page, series).value_or("0"));
+    items += value(series);
+    observed += value(absl::StrCat("muster_item_latency_seconds_count{queue=\"q", i, "\"}"));
+    sum += value(absl::StrCat("muster_item_latency_seconds_sum{queue=\"q", i, "\"}"));
   }
   EXPECT_EQ(items, kThreads * kRecords);
+  EXPECT_EQ(observed, kThreads * kRecords);
+  double expected = 0;
+  for (int n = 0; n < kRecords; ++n) expected += kThreads * (n % 64);
+  EXPECT_EQ(sum, expected);
 }
 
 TEST_F(RegistryTest, ShowsTheLatestExemplarOfEachBucketAsOpenMetrics) {
