@@ -2,8 +2,8 @@
 //
 //   record_cost [--threads N] [--records N] [--rounds N]
 //
-// Prints a line of JSON: nanoseconds of a thread for each record, the best of some rounds. `atomic_ns`
-// is the yardstick: an addition to one atomic integer that all threads share.
+// Prints a line of JSON: nanoseconds of a thread for each record, the best of some rounds.
+// `atomic_ns` is the yardstick: an addition to one atomic integer that all threads share.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

@@ -18,10 +18,6 @@ std::string Join(const Values& values) {
   return absl::StrJoin(values, absl::string_view("\0", 1));
 }
 
-size_t MaxOpenValues(Kind kind) {
-  return kind == Kind::kHistogram ? kMaxOpenValuesOfHistogram : kMaxOpenValues;
-}
-
 prometheus::MetricType TypeOf(Kind kind) {
   switch (kind) {
     case Kind::kCounter:
@@ -103,29 +99,31 @@ std::vector<SeenExemplar> HistogramCell::Exemplars() {
   return has_exemplars ? exemplars : std::vector<SeenExemplar>();
 }
 
-CardinalityLimit::CardinalityLimit(const Metric& metric)
-    : max_open_values_(MaxOpenValues(metric.kind)) {}
-
-bool CardinalityLimit::Apply(LabelValues* values, size_t series) {
+bool CardinalityLimit::Apply(LabelValues* values) {
   if (values->empty()) return false;
   for (std::string& value : *values) value = base::Printable(value, kMaxLabelBytes);
   std::string& open = values->front();
   bool is_over = false;
   if (open != kOther && !open_values_.contains(open)) {
-    is_over = open_values_.size() >= max_open_values_;
+    is_over = sets_.size() >= (values->size() == 1 ? kMaxValues : kMaxSetsForNewValue);
     if (is_over) {
       open = kOther;
     } else {
       open_values_.insert(open);
     }
   }
-  if (series < kMaxSeries) return is_over;
-  std::fill(values->begin(), values->end(), kOther);
-  return true;
+  std::string set = Join(*values);
+  if (sets_.size() >= kMaxLabelSets - 1 && !sets_.contains(set)) {
+    std::fill(values->begin(), values->end(), kOther);
+    set = Join(*values);
+    is_over = true;
+  }
+  sets_.insert(std::move(set));
+  return is_over;
 }
 
 Family::Family(const Metric& metric, Counter over_limit, const Counters<1>& refused)
-    : metric_(metric), over_limit_(over_limit), refused_(refused), limit_(metric) {}
+    : metric_(metric), over_limit_(over_limit), refused_(refused) {}
 
 bool Family::Takes(double value) const {
   const bool takes = IsRecordable(metric_.kind, value);
@@ -155,7 +153,7 @@ Family::Series* Family::SeriesFor(absl::Span<const absl::string_view> values) {
   base::MutexLock lock(&mu_);
   if (const auto known = by_values_.find(key); known != by_values_.end()) return known->second;
   LabelValues labels(values.begin(), values.end());
-  const bool is_over = limit_.Apply(&labels, series_.size());
+  const bool is_over = limit_.Apply(&labels);
   const auto shared = by_label_set_.find(Join(labels));
   Series* const series = shared != by_label_set_.end() ? shared->second : MakeLocked(labels);
   if (is_over) {
@@ -189,18 +187,20 @@ prometheus::ClientMetric Family::ValueOf(const Series& series) const {
 std::map<LabelValues, prometheus::ClientMetric> Family::Present(
     const std::map<LabelValues, double>& read) {
   std::vector<const Series*> all;
+  CardinalityLimit limit;
   {
-    // Only pointers are copied under the lock, so that a recorder does not wait for long.
+    // Only pointers are copied under the lock, so that no With() waits for long, and of a metric
+    // that is read the limit, which knows what is recorded, too.
     base::MutexLock lock(&mu_);
     all.reserve(series_.size());
     for (const Series& series : series_) all.push_back(&series);
+    if (!read.empty()) limit = limit_;
   }
   std::map<LabelValues, prometheus::ClientMetric> present;
   for (const Series* const series : all) present[series->values] = ValueOf(*series);
-  CardinalityLimit limit(metric_);
   for (const auto& [values, value] : read) {
     LabelValues labels = values;
-    if (limit.Apply(&labels, present.size())) over_limit_.Add();
+    if (limit.Apply(&labels)) over_limit_.Add();
     const auto [place, is_new] = present.try_emplace(std::move(labels));
     double& at =
         metric_.kind == Kind::kCounter ? place->second.counter.value : place->second.gauge.value;

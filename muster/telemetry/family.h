@@ -79,18 +79,16 @@ struct CollectedFamily {
 // What two values of one label set become.
 double Folded(Fold fold, double a, double b);
 
-// Bounds the label sets of a metric: the values of its first label, and the sets at all. Not
-// thread-safe.
+// Bounds the label sets of one metric (kMaxLabelSets). Not thread-safe.
 class CardinalityLimit {
  public:
-  explicit CardinalityLimit(const Metric& metric);
-
-  // Printable values of bounded length; "other" in place of what is too much, and then true.
-  bool Apply(LabelValues* values, size_t series);
+  // Takes the label set, with printable values of bounded length; "other" in place of what is too
+  // much, and then true.
+  bool Apply(LabelValues* values);
 
  private:
-  const size_t max_open_values_;
-  absl::flat_hash_set<std::string> open_values_;
+  absl::flat_hash_set<std::string> open_values_;  // of the first label
+  absl::flat_hash_set<std::string> sets_;         // all that were taken, joined
 };
 
 // Thread-safe. Cells stay until the family is destroyed.

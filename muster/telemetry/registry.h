@@ -16,8 +16,9 @@
 //
 // A null registry is fine everywhere: what is recorded goes nowhere, and costs a comparison.
 //
-// Cardinality is bounded: a family takes kMaxOpenValues values of its first label. What comes later
-// shares the value "other", and kOverLimit counts it.
+// Cardinality is bounded: a metric has kMaxLabelSets label sets at most. A value of the first label
+// that comes too late shares the value "other" with all such, and kOverLimit counts it. The other
+// labels stay, so that sums by outcome are right over all queues; nothing is lost from a sum.
 //
 // Values that no metric can take (NaN, infinite, below zero for a counter) change nothing, and
 // kRefusedValues counts them.
@@ -45,13 +46,14 @@
 
 namespace muster::telemetry {
 
-// Values of the first label of one metric: more queues than a mesh should have, and with all their
-// metrics a few megabytes of text. A histogram is twenty lines for each.
-inline constexpr size_t kMaxOpenValues = 1000;
-inline constexpr size_t kMaxOpenValuesOfHistogram = 250;
-// Series of one metric over all its labels: those after the first have few values, unless a part
-// errs.
-inline constexpr size_t kMaxSeries = 10 * kMaxOpenValues;
+// Label sets of one metric, "other" included: more queues than a person looks at, and a page of a
+// few megabytes at most. The OpenTelemetry library loses counts of a metric with 2,000.
+inline constexpr size_t kMaxLabelSets = 500;
+// Values of the only label of a metric: one set is for "other".
+inline constexpr size_t kMaxValues = kMaxLabelSets - 1;
+// Where a metric has more labels, its first one takes no new value from so many sets on. So a queue
+// that is shown has room for its further outcomes, and is not half in "other".
+inline constexpr size_t kMaxSetsForNewValue = kMaxLabelSets / 2;
 // A longer label value is cut.
 inline constexpr size_t kMaxLabelBytes = 128;
 // The label value of everything beyond the bounds.
