@@ -1,5 +1,5 @@
-// Ten thousand queues, or batches by mistake: what a service keeps and shows of them is bounded, and
-// no sum lacks one.
+// Ten thousand queues, or batches by mistake: what a service keeps and shows of them is bounded,
+// and no sum lacks one.
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -77,7 +77,8 @@ TEST_F(CardinalityTest, KeepsSumsByOutcomeAndCountsWhatIsOver) {
   for (const MetricSnapshot& shown : registry_.TakeSnapshot()) {
     for (const Point& point : shown.points) {
       if (shown.metric.name == kItems.name && point.labels[1] == "rare") rare += point.value;
-      if (shown.metric.name == kOverLimit.name && point.labels[0] == kItems.name) over = point.value;
+      if (shown.metric.name == kOverLimit.name && point.labels[0] == kItems.name)
+        over = point.value;
     }
   }
   EXPECT_EQ(rare, (kQueues + 2) / 3);
