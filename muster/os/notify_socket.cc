@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace muster::os {
 
@@ -24,6 +25,7 @@ constexpr char kReady[] = "READY=1";
 // systemd has no word for a service that is not ready any more, and ignores names that begin so.
 constexpr char kNotReady[] = "X_MUSTER_READY=0";
 constexpr char kStopping[] = "STOPPING=1";
+constexpr char kMetrics[] = "X_MUSTER_METRICS=";
 
 constexpr int kMaxDatagrams = 64;
 constexpr size_t kMaxDatagramBytes = 4096;
@@ -59,13 +61,6 @@ bool IsOwn(msghdr* message) {
   return false;
 }
 
-void ReadLines(absl::string_view datagram, std::optional<bool>* readiness) {
-  for (const absl::string_view line : absl::StrSplit(datagram, '\n')) {
-    if (line == kReady) *readiness = true;
-    if (line == kNotReady || line == kStopping) *readiness = false;
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<NotifySocket> NotifySocket::Open() {
@@ -91,6 +86,14 @@ absl::StatusOr<NotifySocket> NotifySocket::Open() {
   return NotifySocket(std::move(socket), std::move(name));
 }
 
+void NotifySocket::ReadLines(absl::string_view datagram, std::optional<bool>* readiness) {
+  for (absl::string_view line : absl::StrSplit(datagram, '\n')) {
+    if (line == kReady) *readiness = true;
+    if (line == kNotReady || line == kStopping) *readiness = false;
+    if (absl::ConsumePrefix(&line, kMetrics)) metrics_ = std::string(line);
+  }
+}
+
 std::optional<bool> NotifySocket::TakeReadiness() {
   std::optional<bool> readiness;
   for (int i = 0; i < kMaxDatagrams; ++i) {
@@ -110,14 +113,16 @@ std::optional<bool> NotifySocket::TakeReadiness() {
   return readiness;
 }
 
-absl::Status Notifier::TellReady(bool ready, absl::string_view status) const {
+absl::Status Notifier::TellReady(bool ready, absl::string_view status,
+                                 absl::string_view metrics) const {
   if (address_.empty()) return absl::OkStatus();
   const absl::StatusOr<UnixAddress> to = AddressOf(address_);
   if (!to.ok()) return to.status();
   const FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return absl::ErrnoToStatus(errno, "socket");
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendLimit, sizeof(kSendLimit));
-  const std::string text = absl::StrCat(ready ? kReady : kNotReady, "\nSTATUS=", status);
+  std::string text = absl::StrCat(ready ? kReady : kNotReady, "\nSTATUS=", status);
+  if (!metrics.empty()) absl::StrAppend(&text, "\n", kMetrics, metrics);
   if (sendto(socket.get(), text.data(), text.size(), MSG_NOSIGNAL,
              reinterpret_cast<const sockaddr*>(&to->address), to->size) < 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat(kNotifySocketVariable, " ", address_));

@@ -4,6 +4,7 @@
 //   starter: NotifySocket ── NOTIFY_SOCKET=@name in the program's environment ──► program: Notifier
 //                  ▲                                                                    │
 //                  └── datagrams of lines: READY=1 · X_MUSTER_READY=0 · STOPPING=1 ─────┘
+//                                          X_MUSTER_METRICS=HOST:PORT
 #pragma once
 
 #include <optional>
@@ -33,13 +34,19 @@ class NotifySocket {
   // STOPPING=1 was, nullopt if none of these was. What other users than this process's own and root
   // send is ignored.
   std::optional<bool> TakeReadiness();
+  // HOST:PORT at which the program serves its metrics, of what TakeReadiness has read; empty: the
+  // program has told none.
+  const std::string& metrics() const { return metrics_; }
 
  private:
   NotifySocket(FileDescriptor socket, std::string name)
       : socket_(std::move(socket)), name_(std::move(name)) {}
 
+  void ReadLines(absl::string_view datagram, std::optional<bool>* readiness);
+
   FileDescriptor socket_;
   std::string name_;
+  std::string metrics_;
 };
 
 // Thread-safe.
@@ -50,8 +57,10 @@ class Notifier {
   explicit Notifier(std::string address) : address_(std::move(address)) {}
 
   // Tells whether this process is ready; `status` is for people (`systemctl status`), on one line.
+  // `metrics`: HOST:PORT at which it serves them; empty: nowhere.
   // Waits a second at most for room. Errors: nothing hears it.
-  absl::Status TellReady(bool ready, absl::string_view status) const;
+  absl::Status TellReady(bool ready, absl::string_view status,
+                         absl::string_view metrics = "") const;
 
  private:
   const std::string address_;

@@ -24,6 +24,18 @@ TEST(NotifySocketTest, HearsWhatWasToldLast) {
   EXPECT_EQ(socket.TakeReadiness(), false);
 }
 
+TEST(NotifySocketTest, HearsWhereTheProgramServesItsMetrics) {
+  NotifySocket socket = NotifySocket::Open().value();
+  const Notifier program(socket.name());
+  ASSERT_TRUE(program.TellReady(true, "ready", "127.0.0.1:4711").ok());
+  EXPECT_EQ(socket.metrics(), "") << "nothing was read yet";
+  EXPECT_EQ(socket.TakeReadiness(), true);
+  EXPECT_EQ(socket.metrics(), "127.0.0.1:4711");
+  ASSERT_TRUE(program.TellReady(false, "not ready").ok());
+  EXPECT_EQ(socket.TakeReadiness(), false);
+  EXPECT_EQ(socket.metrics(), "127.0.0.1:4711");
+}
+
 TEST(NotifySocketTest, HearsOneProgramEach) {
   NotifySocket one = NotifySocket::Open().value();
   NotifySocket other = NotifySocket::Open().value();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -15,10 +16,6 @@ namespace {
 template <typename Values>
 std::string Join(const Values& values) {
   return absl::StrJoin(values, absl::string_view("\0", 1));
-}
-
-size_t MaxOpenValues(Kind kind) {
-  return kind == Kind::kHistogram ? kMaxOpenValuesOfHistogram : kMaxOpenValues;
 }
 
 prometheus::MetricType TypeOf(Kind kind) {
@@ -65,45 +62,68 @@ void Gauge::Add(double by) const {
 
 void Histogram::Observe(double value, const Exemplar& exemplar) const {
   if (cell_ == nullptr || !cell_->family->Takes(value)) return;
-  cell_->value.Observe(value);
-  if (exemplar.exists()) cell_->Remember({exemplar, value});
+  cell_->Observe(value, exemplar);
 }
 
-void HistogramCell::Remember(const SeenExemplar& seen) {
-  const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), seen.value) - bounds.begin();
-  base::MutexLock lock(&mu);
-  exemplars[static_cast<size_t>(bucket)] = seen;
+HistogramCell::HistogramCell(Family* owner, absl::Span<const double> upper_bounds)
+    : family(owner), bounds(upper_bounds), counts(bounds.size() + 1), exemplars(counts.size()) {}
+
+void HistogramCell::Observe(double value, const Exemplar& exemplar) {
+  const auto bucket =
+      static_cast<size_t>(std::lower_bound(bounds.begin(), bounds.end(), value) - bounds.begin());
+  counts[bucket].fetch_add(1, std::memory_order_relaxed);
+  sum.fetch_add(value, std::memory_order_relaxed);
+  if (!exemplar.exists()) return;
+  const std::unique_lock<std::mutex> lock(exemplar_mu, std::try_to_lock);
+  if (!lock.owns_lock()) return;  // any late one will do
+  exemplars[bucket] = {exemplar, value};
   has_exemplars = true;
 }
 
+prometheus::ClientMetric HistogramCell::Collect() const {
+  prometheus::ClientMetric metric;
+  metric.histogram.sample_sum = sum.load(std::memory_order_relaxed);
+  uint64_t below = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    below += counts[i].load(std::memory_order_relaxed);
+    const bool is_last = i == bounds.size();
+    metric.histogram.bucket.push_back(
+        {below, is_last ? std::numeric_limits<double>::infinity() : bounds[i]});
+  }
+  metric.histogram.sample_count = below;
+  return metric;
+}
+
 std::vector<SeenExemplar> HistogramCell::Exemplars() {
-  base::MutexLock lock(&mu);
+  const std::lock_guard<std::mutex> lock(exemplar_mu);
   return has_exemplars ? exemplars : std::vector<SeenExemplar>();
 }
 
-CardinalityLimit::CardinalityLimit(const Metric& metric)
-    : max_open_values_(MaxOpenValues(metric.kind)) {}
-
-bool CardinalityLimit::Apply(LabelValues* values, size_t series) {
+bool CardinalityLimit::Apply(LabelValues* values) {
   if (values->empty()) return false;
   for (std::string& value : *values) value = base::Printable(value, kMaxLabelBytes);
   std::string& open = values->front();
   bool is_over = false;
   if (open != kOther && !open_values_.contains(open)) {
-    is_over = open_values_.size() >= max_open_values_;
+    is_over = sets_.size() >= (values->size() == 1 ? kMaxValues : kMaxSetsForNewValue);
     if (is_over) {
       open = kOther;
     } else {
       open_values_.insert(open);
     }
   }
-  if (series < kMaxSeries) return is_over;
-  std::fill(values->begin(), values->end(), kOther);
-  return true;
+  std::string set = Join(*values);
+  if (sets_.size() >= kMaxLabelSets - 1 && !sets_.contains(set)) {
+    std::fill(values->begin(), values->end(), kOther);
+    set = Join(*values);
+    is_over = true;
+  }
+  sets_.insert(std::move(set));
+  return is_over;
 }
 
 Family::Family(const Metric& metric, Counter over_limit, const Counters<1>& refused)
-    : metric_(metric), over_limit_(over_limit), refused_(refused), limit_(metric) {}
+    : metric_(metric), over_limit_(over_limit), refused_(refused) {}
 
 bool Family::Takes(double value) const {
   const bool takes = IsRecordable(metric_.kind, value);
@@ -133,7 +153,7 @@ Family::Series* Family::SeriesFor(absl::Span<const absl::string_view> values) {
   base::MutexLock lock(&mu_);
   if (const auto known = by_values_.find(key); known != by_values_.end()) return known->second;
   LabelValues labels(values.begin(), values.end());
-  const bool is_over = limit_.Apply(&labels, series_.size());
+  const bool is_over = limit_.Apply(&labels);
   const auto shared = by_label_set_.find(Join(labels));
   Series* const series = shared != by_label_set_.end() ? shared->second : MakeLocked(labels);
   if (is_over) {
@@ -161,24 +181,26 @@ Family::Series* Family::MakeLocked(LabelValues values) {
 prometheus::ClientMetric Family::ValueOf(const Series& series) const {
   if (series.counter != nullptr) return series.counter->value.Collect();
   if (series.gauge != nullptr) return series.gauge->value.Collect();
-  return series.histogram->value.Collect();
+  return series.histogram->Collect();
 }
 
 std::map<LabelValues, prometheus::ClientMetric> Family::Present(
     const std::map<LabelValues, double>& read) {
   std::vector<const Series*> all;
+  CardinalityLimit limit;
   {
-    // Only pointers are copied under the lock, so that a recorder does not wait for long.
+    // Only pointers are copied under the lock, so that no With() waits for long, and of a metric
+    // that is read the limit, which knows what is recorded, too.
     base::MutexLock lock(&mu_);
     all.reserve(series_.size());
     for (const Series& series : series_) all.push_back(&series);
+    if (!read.empty()) limit = limit_;
   }
   std::map<LabelValues, prometheus::ClientMetric> present;
   for (const Series* const series : all) present[series->values] = ValueOf(*series);
-  CardinalityLimit limit(metric_);
   for (const auto& [values, value] : read) {
     LabelValues labels = values;
-    if (limit.Apply(&labels, present.size())) over_limit_.Add();
+    if (limit.Apply(&labels)) over_limit_.Add();
     const auto [place, is_new] = present.try_emplace(std::move(labels));
     double& at =
         metric_.kind == Kind::kCounter ? place->second.counter.value : place->second.gauge.value;

@@ -2,9 +2,12 @@
 // registry.cc and open_metrics.cc, where muster meets the types of prometheus-cpp.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,7 +20,6 @@
 #include "muster/telemetry/registry.h"
 #include "prometheus/counter.h"
 #include "prometheus/gauge.h"
-#include "prometheus/histogram.h"
 #include "prometheus/metric_family.h"
 
 namespace muster::telemetry {
@@ -42,23 +44,26 @@ struct SeenExemplar {
   double value = 0;
 };
 
+// In place of prometheus::Histogram, whose Observe takes a lock that all workers share.
 struct HistogramCell {
-  HistogramCell(Family* owner, absl::Span<const double> upper_bounds)
-      : family(owner),
-        value(std::vector<double>(upper_bounds.begin(), upper_bounds.end())),
-        bounds(upper_bounds),
-        exemplars(bounds.size() + 1) {}
+  HistogramCell(Family* owner, absl::Span<const double> upper_bounds);
 
-  void Remember(const SeenExemplar& seen) ABSL_LOCKS_EXCLUDED(mu);
+  // Waits for no other thread.
+  void Observe(double value, const Exemplar& exemplar);
+  // The count of this is that of its buckets; its sum may be a moment older.
+  prometheus::ClientMetric Collect() const;
   // The latest of each bucket; empty: there is none.
-  std::vector<SeenExemplar> Exemplars() ABSL_LOCKS_EXCLUDED(mu);
+  std::vector<SeenExemplar> Exemplars();
 
-  Family* const family;  // not owned
-  prometheus::Histogram value;
-  const absl::Span<const double> bounds;  // of the metric, a constant
-  base::Mutex mu;
-  std::vector<SeenExemplar> exemplars ABSL_GUARDED_BY(mu);  // of each bucket
-  bool has_exemplars ABSL_GUARDED_BY(mu) = false;
+  Family* const family;                       // not owned
+  const absl::Span<const double> bounds;      // of the metric, a constant
+  std::vector<std::atomic<uint64_t>> counts;  // of each bucket alone
+  std::atomic<double> sum = 0;
+
+  // A recorder only tries this lock, which base::Mutex cannot; it guards both that follow.
+  std::mutex exemplar_mu;
+  std::vector<SeenExemplar> exemplars;  // of each bucket
+  bool has_exemplars = false;
 };
 
 using LabelValues = std::vector<std::string>;
@@ -74,18 +79,16 @@ struct CollectedFamily {
 // What two values of one label set become.
 double Folded(Fold fold, double a, double b);
 
-// Bounds the label sets of a metric: the values of its first label, and the sets at all. Not
-// thread-safe.
+// Bounds the label sets of one metric (kMaxLabelSets). Not thread-safe.
 class CardinalityLimit {
  public:
-  explicit CardinalityLimit(const Metric& metric);
-
-  // Printable values of bounded length; "other" in place of what is too much, and then true.
-  bool Apply(LabelValues* values, size_t series);
+  // Takes the label set, with printable values of bounded length; "other" in place of what is too
+  // much, and then true.
+  bool Apply(LabelValues* values);
 
  private:
-  const size_t max_open_values_;
-  absl::flat_hash_set<std::string> open_values_;
+  absl::flat_hash_set<std::string> open_values_;  // of the first label
+  absl::flat_hash_set<std::string> sets_;         // all that were taken, joined
 };
 
 // Thread-safe. Cells stay until the family is destroyed.

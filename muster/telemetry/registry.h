@@ -16,8 +16,9 @@
 //
 // A null registry is fine everywhere: what is recorded goes nowhere, and costs a comparison.
 //
-// Cardinality is bounded: a family takes kMaxOpenValues values of its first label. What comes later
-// shares the value "other", and kOverLimit counts it.
+// Cardinality is bounded: a metric has kMaxLabelSets label sets at most. A value of the first label
+// that comes too late shares the value "other" with all such, and kOverLimit counts it. The other
+// labels stay, so that sums by outcome are right over all queues; nothing is lost from a sum.
 //
 // Values that no metric can take (NaN, infinite, below zero for a counter) change nothing, and
 // kRefusedValues counts them.
@@ -45,13 +46,14 @@
 
 namespace muster::telemetry {
 
-// Values of the first label of one metric: more queues than a mesh should have, and with all their
-// metrics a few megabytes of text. A histogram is twenty lines for each.
-inline constexpr size_t kMaxOpenValues = 1000;
-inline constexpr size_t kMaxOpenValuesOfHistogram = 250;
-// Series of one metric over all its labels: those after the first have few values, unless a part
-// errs.
-inline constexpr size_t kMaxSeries = 10 * kMaxOpenValues;
+// Label sets of one metric, "other" included: more queues than a person looks at, and a page of a
+// few megabytes at most. The OpenTelemetry library loses counts of a metric with 2,000.
+inline constexpr size_t kMaxLabelSets = 500;
+// Values of the only label of a metric: one set is for "other".
+inline constexpr size_t kMaxValues = kMaxLabelSets - 1;
+// Where a metric has more labels, its first one takes no new value from so many sets on. So a queue
+// that is shown has room for its further outcomes, and is not half in "other".
+inline constexpr size_t kMaxSetsForNewValue = kMaxLabelSets / 2;
 // A longer label value is cut.
 inline constexpr size_t kMaxLabelBytes = 128;
 // The label value of everything beyond the bounds.
@@ -78,9 +80,10 @@ struct CounterCell;
 struct GaugeCell;
 struct HistogramCell;
 
-// Handles. Copyable; thread-safe and lock-free, but for a histogram, which holds a lock for the
-// time of two additions, or of a copy of its exemplars; no scrape keeps one waiting for long. One
-// that is made by default records nothing. They are valid as long as their registry.
+// Handles. Copyable and thread-safe. To record is an atomic addition, for a histogram two of them:
+// no lock is taken, and nothing waits for other recorders or a scrape. So a scrape may see a
+// histogram's bucket a moment before its sum. A handle that is made by default records nothing.
+// They are valid as long as their registry.
 
 class Counter {
  public:
@@ -111,7 +114,7 @@ class Histogram {
  public:
   Histogram() = default;
   // `exemplar`: a span for which the value was seen; scrapes in the OpenMetrics format show the
-  // latest one of each bucket.
+  // latest one of each bucket. One that comes while another thread is at the exemplars is dropped.
   void Observe(double value, const Exemplar& exemplar = {}) const;
   void Observe(absl::Duration time, const Exemplar& exemplar = {}) const {
     Observe(absl::ToDoubleSeconds(time), exemplar);

@@ -170,15 +170,15 @@ TEST_F(RegistryTest, RecordsNoValueThatIsNoFiniteNumberAndSaysSo) {
 
 TEST_F(RegistryTest, PutsWhatIsOverTheLimitUnderOtherAndSaysSo) {
   const Counters<2> items(&registry_, kItems);
-  for (size_t i = 0; i < kMaxOpenValues + 5; ++i) {
+  for (size_t i = 0; i < kMaxSetsForNewValue + 5; ++i) {
     items.With({absl::StrCat("q", i), "aggregated"}).Add();
   }
   items.With({"q0", "dead_lettered"}).Add();         // a queue that is known
   items.With({"one-more", "dead_lettered"}).Add(2);  // the second label stays
   const std::string page = registry_.Scrape();
   EXPECT_EQ(In(page, R"(muster_items_total{queue="q0",outcome="dead_lettered"})"), "1");
-  EXPECT_EQ(In(page, R"(muster_items_total{queue="q999",outcome="aggregated"})"), "1");
-  EXPECT_EQ(In(page, R"(muster_items_total{queue="q1000",outcome="aggregated"})"), std::nullopt);
+  EXPECT_EQ(In(page, R"(muster_items_total{queue="q249",outcome="aggregated"})"), "1");
+  EXPECT_EQ(In(page, R"(muster_items_total{queue="q250",outcome="aggregated"})"), std::nullopt);
   EXPECT_EQ(In(page, R"(muster_items_total{queue="other",outcome="aggregated"})"), "5");
   EXPECT_EQ(In(page, R"(muster_items_total{queue="other",outcome="dead_lettered"})"), "2");
   EXPECT_EQ(In(page, R"(muster_metrics_over_limit_total{metric="muster_items_total"})"), "6");
@@ -187,7 +187,7 @@ TEST_F(RegistryTest, PutsWhatIsOverTheLimitUnderOtherAndSaysSo) {
 TEST_F(RegistryTest, PutsReadingsOverTheLimitUnderOther) {
   const auto reading =
       ReadAtScrape(&registry_, "queues", {kQueueBacklog.entry()}, [](Samples* samples) {
-        for (size_t i = 0; i < kMaxOpenValues + 3; ++i) {
+        for (size_t i = 0; i < kMaxValues + 3; ++i) {
           samples->Set(kQueueBacklog, {absl::StrCat("q", i)}, 2);
         }
         return absl::OkStatus();
@@ -197,7 +197,7 @@ TEST_F(RegistryTest, PutsReadingsOverTheLimitUnderOther) {
 
 TEST_F(RegistryTest, BoundsAMetricWhoseOtherLabelsGrowByMistake) {
   const Counters<2> items(&registry_, kItems);
-  for (size_t i = 0; i < kMaxSeries + 10; ++i) items.With({"q", absl::StrCat("o", i)}).Add();
+  for (size_t i = 0; i < kMaxLabelSets - 1 + 10; ++i) items.With({"q", absl::StrCat("o", i)}).Add();
   EXPECT_EQ(Shown(R"(muster_items_total{queue="other",outcome="other"})"), "10");
 }
 
@@ -262,7 +262,7 @@ TEST_F(RegistryTest, ScrapesWhileOthersRecord) {
       for (int n = 0; n < kRecords; ++n) {
         const std::string queue = absl::StrCat("q", n % 7);
         items.With({queue, "aggregated"}).Add();
-        latency.With({queue}).Observe(n);
+        latency.With({queue}).Observe(n % 64, {1, 2, 3});
         const auto reading = ReadAtScrape(&registry_, "own", {kQueueBacklog.entry()},
                                           [](Samples*) { return absl::OkStatus(); });
       }
@@ -272,13 +272,22 @@ TEST_F(RegistryTest, ScrapesWhileOthersRecord) {
   done = true;
   scraper.join();
   const std::string page = registry_.Scrape();
-  double items = 0;
+  double items = 0, observed = 0, sum = 0;
+  const auto value = [&](const std::string& series) {
+    return std::stod(In(page, series).value_or("0"));
+  };
   for (int i = 0; i < 7; ++i) {
     const std::string series =
         absl::StrCat("muster_items_total{queue=\"q", i, "\",outcome=\"aggregated\"}");
-    items += std::stod(In(page, series).value_or("0"));
+    items += value(series);
+    observed += value(absl::StrCat("muster_item_latency_seconds_count{queue=\"q", i, "\"}"));
+    sum += value(absl::StrCat("muster_item_latency_seconds_sum{queue=\"q", i, "\"}"));
   }
   EXPECT_EQ(items, kThreads * kRecords);
+  EXPECT_EQ(observed, kThreads * kRecords);
+  double expected = 0;
+  for (int n = 0; n < kRecords; ++n) expected += kThreads * (n % 64);
+  EXPECT_EQ(sum, expected);
 }
 
 TEST_F(RegistryTest, ShowsTheLatestExemplarOfEachBucketAsOpenMetrics) {

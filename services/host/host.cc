@@ -306,7 +306,8 @@ void Host::TellReadyLocked() {
   if (std::exchange(told_ready_, ready) == ready) return;
   const absl::string_view message = ready ? "ready" : "not ready";
   base::Log(base::kInfo, message, {{"instance", options_.instance}});
-  if (const absl::Status told = starter_.TellReady(ready, message); !told.ok()) {
+  const std::string metrics = telemetry_ == nullptr ? "" : telemetry_->address();
+  if (const absl::Status told = starter_.TellReady(ready, message, metrics); !told.ok()) {
     base::Log(base::kWarning, "what started this process does not hear whether it is ready",
               {{"why", told.ToString()}});
   }

@@ -13,9 +13,8 @@
 #include "services/host/process_metrics.h"
 
 namespace muster::host {
-namespace {
 
-absl::Status CheckReach(const HostOptions& options) {
+absl::Status CheckMetricsReach(const HostOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const rpc::Address address, rpc::ParseAddress(options.metrics));
   if (address.IsLoopback() || options.allow_plaintext || options.allow_plaintext_metrics) {
     return absl::OkStatus();
@@ -25,6 +24,8 @@ absl::Status CheckReach(const HostOptions& options) {
                    ": this is neither localhost nor 127.0.0.1 nor [::1], and there is no TLS: ",
                    "others could read them, so it needs --allow-plaintext-metrics"));
 }
+
+namespace {
 
 std::unique_ptr<telemetry::Reading> ReadDamage(telemetry::Registry* registry) {
   return telemetry::ReadAtScrape(
@@ -68,7 +69,7 @@ absl::StatusOr<std::unique_ptr<HostTelemetry>> HostTelemetry::Start(const HostOp
 }
 
 absl::Status HostTelemetry::Serve(const HostOptions& options, base::Clock* clock) {
-  MUSTER_RETURN_IF_ERROR(CheckReach(options));
+  MUSTER_RETURN_IF_ERROR(CheckMetricsReach(options));
   telemetry::MetricsServerOptions server;
   server.address = options.metrics;
   server.clock = clock;
@@ -77,6 +78,7 @@ absl::Status HostTelemetry::Serve(const HostOptions& options, base::Clock* clock
       server_, telemetry::MetricsServer::Start(server, [this](telemetry::TextFormat format) {
         return registry_.Scrape(format);
       }));
+  address_ = server_->address();
   base::Log(base::kInfo, "metrics", {{"at", absl::StrCat(address(), "/metrics")}});
   return absl::OkStatus();
 }

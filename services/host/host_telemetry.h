@@ -18,6 +18,10 @@
 
 namespace muster::host {
 
+// Whether a service may serve its metrics at options.metrics: InvalidArgument, if others could read
+// them and the options do not allow it.
+absl::Status CheckMetricsReach(const HostOptions& options);
+
 // Thread-safe, but for Watch, ShowNatsStreams, TellReadiness and Close.
 class HostTelemetry {
  public:
@@ -33,8 +37,8 @@ class HostTelemetry {
   telemetry::Registry* registry() { return &registry_; }
   // Null: batches are not traced.
   telemetry::SpanSink* spans() { return otlp_ == nullptr ? nullptr : otlp_->spans(); }
-  // Where metrics are served, which options.metrics has asked for.
-  const std::string& address() const { return server_->address(); }
+  // Where metrics are served, also after Close(); empty: nowhere.
+  const std::string& address() const { return address_; }
 
   // Has /readyz answer what `readiness` says, instead of that the service starts. It is called by
   // several threads until Close() or the destructor returns.
@@ -60,6 +64,7 @@ class HostTelemetry {
   std::unique_ptr<telemetry::Reading> connections_;
   std::unique_ptr<telemetry::Reading> streams_;
   std::unique_ptr<telemetry::MetricsServer> server_;  // null: it is not wanted
+  std::string address_;                               // set once, by Start
   std::unique_ptr<telemetry::OtlpExport> otlp_;       // likewise
 };
 

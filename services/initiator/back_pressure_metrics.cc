@@ -1,5 +1,8 @@
 #include "services/initiator/back_pressure_metrics.h"
 
+#include <cstddef>
+#include <limits>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/item/queue_names.h"
@@ -10,7 +13,7 @@ namespace muster::initiator {
 std::unique_ptr<telemetry::Reading> ReadBackPressure(telemetry::Registry* registry,
                                                      const batch::BackPressure* back_pressure) {
   const auto read = [back_pressure](telemetry::Samples* samples) {
-    for (const auto& held : back_pressure->HeldQueues(telemetry::kMaxOpenValues)) {
+    for (const auto& held : back_pressure->HeldQueues(std::numeric_limits<size_t>::max())) {
       samples->Set(telemetry::kHeldBackItems, {item::LogicalName(held.queue.name)},
                    static_cast<double>(held.items));
     }

@@ -51,20 +51,25 @@ absl::Status QueueMetrics::ReadQueues(const std::map<std::string, std::string>& 
                                       absl::Duration deadline, telemetry::Samples* samples) {
   queue::ListQueuesRequest request;
   request.account = sources_.account;
-  MUSTER_ASSIGN_OR_RETURN(const auto queues, sources_.queues->ListQueues(request));
+  request.max_results = kQueuesAtATime;
   std::map<std::string, Depth> depths;
-  for (const queue::QueueInfo& queue : queues) {
-    if (sources_.clock->Monotonic() >= deadline) {
-      return absl::DeadlineExceededError("there is no time for all queues");
+  std::vector<queue::QueueInfo> queues;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(queues, sources_.queues->ListQueues(request));
+    for (const queue::QueueInfo& queue : queues) {
+      request.after = queue.id.name;
+      if (sources_.clock->Monotonic() >= deadline) {
+        return absl::DeadlineExceededError("there is no time for all queues");
+      }
+      const absl::StatusOr<queue::QueueStats> stats = sources_.queues->Stats(queue.id);
+      if (absl::IsNotFound(stats.status())) continue;  // it was deleted meanwhile
+      MUSTER_RETURN_IF_ERROR(stats.status());
+      const std::string name = item::LogicalName(queue.id.name);
+      SetDepth(name, *stats, samples);
+      depths[name].backlog += stats->ready + stats->delayed;
+      depths[name].in_flight += stats->in_flight;
     }
-    const absl::StatusOr<queue::QueueStats> stats = sources_.queues->Stats(queue.id);
-    if (absl::IsNotFound(stats.status())) continue;  // it was deleted meanwhile
-    MUSTER_RETURN_IF_ERROR(stats.status());
-    const std::string name = item::LogicalName(queue.id.name);
-    SetDepth(name, *stats, samples);
-    depths[name].backlog += stats->ready + stats->delayed;
-    depths[name].in_flight += stats->in_flight;
-  }
+  } while (queues.size() == static_cast<size_t>(request.max_results));
   for (const auto& [name, depth] : depths) {
     const auto job = jobs.find(name);
     const double rate = job == jobs.end() ? 0 : sources_.items_per_second(job->second);

@@ -18,6 +18,7 @@ namespace muster::initiator {
 // A scrape asks for the statistics of each queue, one after the other. When this time is over it
 // leaves out the rest: the scraper waits some seconds at most.
 inline constexpr absl::Duration kQueueReadTime = absl::Seconds(2);
+inline constexpr int kQueuesAtATime = 500;  // of a list
 
 // What a reading needs. Nothing is owned; all of it outlives the metrics.
 struct QueueSources {

@@ -97,6 +97,15 @@ TEST_F(QueueMetricsTest, AddsUpThePartitionsOfAQueue) {
   EXPECT_EQ(OfQueue("muster_queue_oldest_age_seconds"), 10) << "of the older partition";
 }
 
+TEST_F(QueueMetricsTest, ShowsMoreQueuesThanAPageOfTheListHas) {
+  for (int i = 0; i < kQueuesAtATime + 10; ++i) {
+    ASSERT_TRUE(queues_->CreateQueue({"acme", absl::StrCat("q-", i)}, {}).ok());
+  }
+  Apply("");  // words-in-0 is behind all of them
+  Put(0, 3);
+  EXPECT_EQ(Shown(registry_, R"(muster_queue_backlog{queue="other"})"), 3);
+}
+
 TEST_F(QueueMetricsTest, DividesWhatWaitsByWhatTheProcessorsDo) {
   Apply("");
   Put(0, 10);

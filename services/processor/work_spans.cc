@@ -76,7 +76,8 @@ AttemptSpan::AttemptSpan(WorkSpans* spans, const queue::QueueId* queue, int atte
   process_ = item::QueueSpan(trace, batch, "process", queue_);
   process_.parent = item::ItemSpanId(trace, batch, item->index);
   process_.start = spans_->clock_->Now();
-  process_.Set("messaging.message.id", absl::StrCat(batch, "/", item->index));
+  message_id_ = absl::StrCat(batch, "/", item->index);
+  process_.Set("messaging.message.id", message_id_);
   process_.Set("muster.attempt", attempt);
   process_.Set("muster.transactions", static_cast<int64_t>(item->transactions));
   WorkSpans::Received& received = spans_->received_[batch];
@@ -93,6 +94,7 @@ void AttemptSpan::End(Settlement* settlement) {
   if (!process_.error.empty()) process_.why = base::Printable(settlement->why, kMaxWhyBytes);
   telemetry::Span settle = item::QueueSpan(process_.trace, batch_, "settle", queue_);
   settle.parent = process_.id;
+  settle.Set("messaging.message.id", message_id_);
   settle.start = process_.end;
   settlement->on_settled = [span = std::move(settle), sink = spans_->sink_,
                             clock = spans_->clock_](const absl::Status& settled) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -55,6 +56,7 @@ class AttemptSpan {
   WorkSpans* const spans_;  // null: not traced
   uint64_t batch_ = 0;
   queue::QueueId queue_;
+  std::string message_id_;
   telemetry::Span process_;
 };
 

@@ -35,15 +35,22 @@ QueueDepths::QueueDepths(const auth::AccountSource* accounts, queue::QueueStore*
 absl::Status QueueDepths::Read(telemetry::Samples* samples) const {
   if (!state_->is_ready()) return absl::UnavailableError("the gateway is not ready");
   const absl::Duration deadline = clock_->Monotonic() + kDepthReadTime;
-  auto left = static_cast<int>(telemetry::kMaxOpenValues);
   for (const std::string& account : accounts_->Names()) {
-    if (left == 0) break;
-    queue::ListQueuesRequest request;
-    request.account = account;
-    request.max_results = left;
-    MUSTER_ASSIGN_OR_RETURN(const auto queues, queues_->ListQueues(request));
-    left -= static_cast<int>(queues.size());
+    MUSTER_RETURN_IF_ERROR(ReadAccount(account, deadline, samples));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status QueueDepths::ReadAccount(const std::string& account, absl::Duration deadline,
+                                      telemetry::Samples* samples) const {
+  queue::ListQueuesRequest request;
+  request.account = account;
+  request.max_results = kQueuesAtATime;
+  std::vector<queue::QueueInfo> queues;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(queues, queues_->ListQueues(request));
     for (const queue::QueueInfo& queue : queues) {
+      request.after = queue.id.name;
       if (clock_->Monotonic() >= deadline) {
         return absl::DeadlineExceededError("there is no time for all queues");
       }
@@ -52,7 +59,7 @@ absl::Status QueueDepths::Read(telemetry::Samples* samples) const {
       MUSTER_RETURN_IF_ERROR(stats.status());
       Set(queue.id, *stats, samples);
     }
-  }
+  } while (queues.size() == static_cast<size_t>(request.max_results));
   return absl::OkStatus();
 }
 

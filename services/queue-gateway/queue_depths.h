@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -13,10 +14,11 @@
 
 namespace muster::queue_gateway {
 
-// A scrape asks for the statistics of each queue, one after the other, and of no more queues than a
-// metric has label values (telemetry::kMaxOpenValues). When this time is over it leaves out the
-// rest: the scraper waits some seconds at most.
+// A scrape asks for the statistics of each queue, one after the other; those beyond
+// telemetry::kMaxValues are shown together. When this time is over it leaves out the rest: the
+// scraper waits some seconds at most.
 inline constexpr absl::Duration kDepthReadTime = absl::Seconds(2);
+inline constexpr int kQueuesAtATime = 500;  // of a list
 
 // Thread-safe.
 class QueueDepths {
@@ -28,6 +30,8 @@ class QueueDepths {
 
  private:
   absl::Status Read(telemetry::Samples* samples) const;
+  absl::Status ReadAccount(const std::string& account, absl::Duration deadline,
+                           telemetry::Samples* samples) const;
 
   const auth::AccountSource* const accounts_;          // not owned
   queue::QueueStore* const queues_;                    // not owned

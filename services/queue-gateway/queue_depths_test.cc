@@ -60,15 +60,23 @@ TEST_F(QueueDepthsTest, AsksNothingBeforeTheGatewayIsReady) {
   EXPECT_THAT(page, HasSubstr("muster_metrics_read_failures_total{source=\"queues\"} 1"));
 }
 
-TEST_F(QueueDepthsTest, ReadsNoMoreQueuesThanAMetricHasValues) {
+// More than a page of a list has.
+TEST_F(QueueDepthsTest, ShowsTheQueuesBeyondTheBoundOfAMetricTogether) {
   state_.Open();
-  for (size_t i = 0; i < telemetry::kMaxOpenValues + 1; ++i) {
+  constexpr size_t kQueues = kQueuesAtATime + 100;
+  for (size_t i = 0; i < kQueues; ++i) {
     ASSERT_TRUE(queues_->CreateQueue({"sally", absl::StrCat("q-", i)}, {}).ok());
   }
+  Fill({"sally", "zz-last"}, 3);
   const QueueDepths depths(&accounts_, queues_.get(), &state_, &clock_, &registry_);
   const std::string page = registry_.Scrape();
   EXPECT_THAT(page, HasSubstr("muster_queue_backlog{queue=\"sally/q-0\"} 0"));
-  EXPECT_THAT(page, Not(HasSubstr("queue=\"other\"")));
+  EXPECT_THAT(page, HasSubstr("muster_queue_backlog{queue=\"other\"} 3"));
+  // They are counted while that page is made.
+  EXPECT_THAT(
+      registry_.Scrape(),
+      HasSubstr(absl::StrCat("muster_metrics_over_limit_total{metric=\"muster_queue_backlog\"} ",
+                             kQueues + 1 - telemetry::kMaxValues)));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ using scaling::rules::Rules;
 using scaling::rules::Target;
 
 constexpr char kKeeper[] = "muster-replica-keeper";
+constexpr char kMetricsTargets[] = "prometheus.json";  // in the state folder
 
 std::string BesideThisProgram(const std::string& name) {
   std::error_code error;
@@ -140,6 +141,9 @@ absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptio
   actuator.folder = options.folder;
   actuator.keeper = PathOf(options.keeper_program, kKeeper);
   actuator.drain_grace = options.drain_grace;
+  if (!options.metrics_host.empty()) {
+    actuator.metrics_targets = absl::StrCat(options.folder, "/", kMetricsTargets);
+  }
   MUSTER_RETURN_IF_ERROR(CheckProgram(actuator.keeper));
   if (!options.processor_program.empty()) {
     MUSTER_RETURN_IF_ERROR(CheckProgram(options.processor_program));

@@ -43,6 +43,8 @@ struct ProcessOptions {
   // Added to this process's own environment.
   std::vector<std::pair<std::string, std::string>> environment;
   std::string folder;  // state and logs
+  // Host at which each replica serves its metrics, at a port of its own; empty: nowhere.
+  std::string metrics_host = {};
   absl::Duration drain_grace = absl::Seconds(30);
 };
 

@@ -8,9 +8,11 @@
 #include "muster/base/log.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
+#include "muster/rpc/address.h"
 #include "muster/scaling/recording/recording.h"
 #include "muster/scaling/rules/rules_file.h"
 #include "muster/v1/heartbeat.pb.h"
+#include "services/host/host_telemetry.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
@@ -18,6 +20,21 @@ namespace {
 
 // The cores of a pod, unless the options say otherwise.
 constexpr double kPodCores = 1;
+
+// Each replica takes a port that is free, and tells its keeper which. InvalidArgument: others could
+// read the metrics, and the agent's options do not allow it.
+absl::Status AddReplicaMetrics(const host::HostOptions& host, ProcessOptions* options) {
+  if (options->metrics_host.empty()) return absl::OkStatus();
+  host::HostOptions replica = host;
+  replica.metrics = absl::StrCat(options->metrics_host, ":0");
+  MUSTER_RETURN_IF_ERROR(host::CheckMetricsReach(replica));
+  const auto add = [options](const char* option, const std::string& value) {
+    options->environment.emplace_back(host::EnvironmentName(option), value);
+  };
+  add("--metrics", replica.metrics);
+  add("--allow-plaintext-metrics", replica.allow_plaintext_metrics ? "true" : "false");
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -40,6 +57,7 @@ absl::StatusOr<std::unique_ptr<ActuatorHolder>> ScalingAgentRole::MakeActuator()
   options.process.folder = absl::StrCat(host_.data_dir, "/replicas");
   options.process.drain_grace = host_.drain_grace;
   options.process.environment = host::EnvironmentOf(host_);
+  MUSTER_RETURN_IF_ERROR(AddReplicaMetrics(host_, &options.process));
   options.threads.roster = [roster = &membership_->roster()] {
     return roster->List(v1::ROLE_PROCESSOR);
   };
@@ -139,6 +157,13 @@ const CLI::Validator kRecordingSize(
     },
     "SIZE");
 
+// A host without a port.
+const CLI::Validator kHost(
+    [](std::string& host) -> std::string {
+      return std::string(rpc::ParseAddress(absl::StrCat(host, ":0")).status().message());
+    },
+    "HOST");
+
 constexpr absl::Duration kLongestColdStart = absl::Hours(1);
 
 void AddKubernetesOptions(CLI::App* app, ActuatorOptions* options) {
@@ -162,6 +187,13 @@ void AddProcessOptions(CLI::App* app, ProcessOptions* options) {
       ->envname(host::EnvironmentName("--processor-args"))
       ->delimiter(' ')
       ->allow_extra_args(false);
+  app->add_option(
+         "--replica-metrics", options->metrics_host,
+         "Host, such as 127.0.0.1, at which each replica serves its metrics, at a port that "
+         "is free; replicas/prometheus.json in the data directory tells Prometheus which; "
+         "without it, replicas serve none")
+      ->envname(host::EnvironmentName("--replica-metrics"))
+      ->check(kHost);
   app->add_option("--replica-keeper", options->keeper_program,
                   "What looks after each replica; without it, muster-replica-keeper beside this "
                   "program")

@@ -14,9 +14,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class AgentRecordingOptionsTest : public ::testing::Test {
+class AgentRoleOptionsTest : public ::testing::Test {
  protected:
-  AgentRecordingOptionsTest() {
+  AgentRoleOptionsTest() {
     std::ofstream(dir_ / "rules.yaml")
         << "targets: {billing: {kind: process, name: p, queues: [in]}}\n";
   }
@@ -36,19 +36,25 @@ class AgentRecordingOptionsTest : public ::testing::Test {
   RoleOptions options_;
 };
 
-TEST_F(AgentRecordingOptionsTest, RecordsNothingUnlessItIsTold) {
+TEST_F(AgentRoleOptionsTest, RecordsNothingUnlessItIsTold) {
   EXPECT_EQ(Parse(""), "");
   EXPECT_EQ(options_.recording.path, "");
   EXPECT_EQ(options_.recording.most_bytes, scaling::recording::kDefaultRecordingBytes);
 }
 
-TEST_F(AgentRecordingOptionsTest, BoundsARecordingByASizeThatHoldsTheRules) {
+TEST_F(AgentRoleOptionsTest, BoundsARecordingByASizeThatHoldsTheRules) {
   EXPECT_EQ(Parse("--record run --record-size 1GiB"), "");
   EXPECT_EQ(options_.recording.path, "run");
   EXPECT_EQ(options_.recording.most_bytes, int64_t{1} << 30);
   EXPECT_THAT(Parse("--record-size 1MiB"), HasSubstr("1MiB is less than 8MiB"));
   EXPECT_THAT(Parse("--record-size much"), HasSubstr("--record-size"));
   EXPECT_THAT(Parse("--record-size 99999999999999999999"), HasSubstr("--record-size"));
+}
+
+TEST_F(AgentRoleOptionsTest, TakesAHostWithoutAPortForTheMetricsOfReplicas) {
+  EXPECT_EQ(Parse("--replica-metrics 127.0.0.1"), "");
+  EXPECT_EQ(options_.actuator.process.metrics_host, "127.0.0.1");
+  EXPECT_THAT(Parse("--replica-metrics 127.0.0.1:7801"), HasSubstr("--replica-metrics"));
 }
 
 }  // namespace

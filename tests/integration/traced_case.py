@@ -126,8 +126,23 @@ class OneTraceTest(CollectedTest):
             self.await_links(name, done + given_up)
             self.assertEqual({(span.parent, span.kind, span.service) for span in self.spans(name)},
                              {(batch.id, "CLIENT", "muster-controller")})
+        self.assert_named_by_the_conventions()
         self.assert_nothing_dangles()
         return batch, creates, processed
+
+    def assert_named_by_the_conventions(self):
+        """Each span of a queue has the attributes of OpenTelemetry's conventions for messaging."""
+        for span in self.receiver.spans:
+            operation, _, queue = span.name.partition(" ")
+            if span.trace != CALLER[0] or queue not in ("words-in", "words-out"):
+                continue
+            said = span.attributes
+            self.assertEqual(
+                (said["messaging.system"], said["messaging.operation.name"], said["messaging.operation.type"],
+                 said["messaging.destination.name"]), ("muster", operation, operation, queue), span)
+            of_one = operation in ("create", "process") or span.name == "settle words-in"
+            self.assertEqual("messaging.message.id" in said, of_one, span)
+            self.assertEqual("messaging.batch.message_count" in said, not of_one, span)
 
     def assert_processed(self, creates, dead):
         """The process span of each item's last attempt, by item, without those that were given up."""
@@ -144,6 +159,7 @@ class OneTraceTest(CollectedTest):
         settled = self.await_spans("settle words-in", len(creates))
         by_id = {span.id for span in self.spans("process words-in")}
         self.assertEqual({span.parent for span in settled} - by_id, set())
+        self.assertLessEqual({span.attributes["messaging.message.id"] for span in settled}, creates.keys())
         return processed
 
     def assert_nothing_dangles(self):

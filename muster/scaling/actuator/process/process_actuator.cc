@@ -11,6 +11,7 @@
 #include "muster/base/log.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
+#include "muster/os/durable_file.h"
 
 namespace muster::scaling::actuator::process {
 
@@ -143,6 +144,7 @@ absl::StatusOr<scaling::actuator::TargetState> ProcessActuator::Observe(std::str
   MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked());
   // A failed start goes into `trouble` and must not hide the replicas that exist.
   FulfilLocked(std::string(target), program, {}, &session).IgnoreError();
+  WriteMetricsTargetsLocked(session.living);
   scaling::actuator::TargetState state;
   state.wanted = session.orders.WantedOf(target);
   for (const LivingReplica& replica : session.living) {
@@ -287,6 +289,18 @@ absl::Status ProcessActuator::ShrinkLocked(const std::string& target,
     }
   }
   return absl::OkStatus();
+}
+
+void ProcessActuator::WriteMetricsTargetsLocked(const std::vector<LivingReplica>& living) {
+  if (options_.metrics_targets.empty()) return;
+  std::string text = EncodeMetricsTargets(living);
+  if (text == metrics_targets_) return;
+  if (const absl::Status written = os::ReplaceFile(options_.metrics_targets, text); !written.ok()) {
+    base::Log(base::kWarning, "Prometheus is not told where the replicas are",
+              {{"why", written.ToString()}});
+    return;
+  }
+  metrics_targets_ = std::move(text);
 }
 
 // Keepers that this process started become zombies until it waits for them. Adopted keepers are not

@@ -91,6 +91,9 @@ struct Options {
   Targets targets;
   std::string folder;  // state and logs
   std::string keeper;  // path of muster-replica-keeper
+  // Path of a file that names where the replicas serve their metrics (EncodeMetricsTargets), as
+  // they were last observed; empty: there is none.
+  std::string metrics_targets = {};
   // Counts from SIGTERM. A replica that takes kill_slack longer is killed.
   absl::Duration drain_grace = absl::Seconds(30);
   absl::Duration kill_slack = kKillSlack;
@@ -143,6 +146,8 @@ class ProcessActuator final : public scaling::actuator::Actuator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ShrinkLocked(const std::string& target, const std::vector<std::string>& let_go_first,
                             int count, const Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WriteMetricsTargetsLocked(const std::vector<LivingReplica>& living)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForKeepersLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string HealthIssuesLocked(std::string_view target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -156,6 +161,7 @@ class ProcessActuator final : public scaling::actuator::Actuator {
   ReplicaStore store_ ABSL_GUARDED_BY(mu_);
   Targets targets_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, RestartBackoff, std::less<>> backoffs_ ABSL_GUARDED_BY(mu_);
+  std::string metrics_targets_ ABSL_GUARDED_BY(mu_);  // the text that the file has
   std::set<pid_t> keepers_
       ABSL_GUARDED_BY(mu_);  // children that this process has not waited for yet
 };

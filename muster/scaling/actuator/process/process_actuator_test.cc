@@ -167,6 +167,30 @@ class ProcessActuatorTest : public ::testing::Test {
   std::unique_ptr<ProcessActuator> actuator_;
 };
 
+TEST_F(ProcessActuatorTest, TellsPrometheusWhereEachReplicaServesItsMetrics) {
+  options_.metrics_targets = PathOf("prometheus.json");
+  const auto told = [this] { return Content(options_.metrics_targets); };
+  Open(Script(absl::StrCat("trap 'exit 0' TERM; ", kSaysReady,
+                           " 127.0.0.1:4711; while :; do sleep 0.05; done")));
+  ASSERT_TRUE(Apply(1).ok());
+  ASSERT_TRUE(AwaitReady(1));
+  const std::string name = Replicas().front().instance;
+  EXPECT_EQ(told(), absl::StrCat("[\n {\n  \"targets\": [\n   \"127.0.0.1:4711\"\n  ],\n",
+                                 "  \"labels\": {\n   \"target\": \"work\",\n   \"replica\": \"",
+                                 name, "\"\n  }\n }\n]\n"));
+  ASSERT_TRUE(Apply(0).ok());
+  EXPECT_TRUE(Eventually([&] { return Replicas().empty(); }));
+  EXPECT_EQ(told(), "[]\n");
+}
+
+TEST_F(ProcessActuatorTest, NamesNoReplicaThatServesNoMetrics) {
+  options_.metrics_targets = PathOf("prometheus.json");
+  Open(Worker());
+  ASSERT_TRUE(Apply(1).ok());
+  ASSERT_TRUE(AwaitReady(1));
+  EXPECT_EQ(Content(options_.metrics_targets), "[]\n");
+}
+
 TEST_F(ProcessActuatorTest, StartsNothingWhenTheLeadRanOutWhileItWaitedForTheFolder) {
   Open(Worker());
   SlowClock clock;

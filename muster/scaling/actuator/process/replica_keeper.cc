@@ -119,6 +119,7 @@ class Keeper {
   bool output_open_ = true, errors_open_ = true;
   bool is_ready_ = false;  // as the program has told
   bool marked_ready_ = false;
+  std::string kept_metrics_;  // where it serves them, as its folder says
   absl::Duration started_;
   std::optional<absl::Duration> alone_since_;
   std::optional<absl::Duration> kill_at_;  // set once the program was told to end
@@ -186,6 +187,9 @@ void Keeper::ReadOutput(int fd, bool* open) {
 
 void Keeper::MarkReady() {
   is_ready_ = readiness_->TakeReadiness().value_or(is_ready_);
+  if (readiness_->metrics() != kept_metrics_ && folder_.WriteMetrics(readiness_->metrics()).ok()) {
+    kept_metrics_ = readiness_->metrics();
+  }
   const bool ready = is_ready_ && !kill_at_.has_value();
   if (std::exchange(marked_ready_, ready) == ready) return;
   if (!ready) return folder_.Clear(Mark::kReady);

@@ -28,6 +28,7 @@
 #include "muster/os/file_descriptor.h"
 #include "muster/scaling/actuator/process/limits.h"
 #include "muster/scaling/actuator/process/replica_keeper.h"
+#include "nlohmann/json.hpp"
 
 namespace muster::scaling::actuator::process {
 
@@ -222,6 +223,20 @@ scaling::actuator::Replica LivingReplica::AsReplica() const {
   return {record.instance, record.instance, state, record.started};
 }
 
+std::string EncodeMetricsTargets(const std::vector<LivingReplica>& living) {
+  using Json = nlohmann::ordered_json;
+  Json targets = Json::array();
+  for (const LivingReplica& replica : living) {
+    if (replica.metrics.empty()) continue;
+    Json one;
+    one["targets"] = std::vector<std::string>{replica.metrics};
+    one["labels"]["target"] = replica.record.target;
+    one["labels"]["replica"] = replica.record.instance;
+    targets.push_back(std::move(one));
+  }
+  return targets.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 ReplicaStore::ReplicaStore(const std::string& folder)
     : replicas_(absl::StrCat(folder, "/replicas")), failed_(absl::StrCat(folder, "/failed")) {}
 
@@ -247,7 +262,8 @@ ReplicaInventory ReplicaStore::TakeInventory() const {
       continue;
     }
     if (os::IsAlive(record->keeper, folder.instance())) {
-      stock.living.push_back({folder, *record, StateOf(folder), folder.Has(Mark::kUnattended)});
+      stock.living.push_back(
+          {folder, *record, StateOf(folder), folder.Has(Mark::kUnattended), folder.ReadMetrics()});
     } else {
       stock.departed.push_back(
           {folder, *record, DepartureOf(folder, *record), EndOf(folder, *record)});

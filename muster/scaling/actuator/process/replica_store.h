@@ -20,9 +20,14 @@ struct LivingReplica {
   ReplicaRecord record;
   scaling::actuator::ReplicaState state = scaling::actuator::ReplicaState::kStarting;
   bool was_unattended = false;  // it ends because no agent was present
+  std::string metrics = {};     // HOST:PORT at which it serves them; empty: it has told none
 
   scaling::actuator::Replica AsReplica() const;
 };
+
+// Where replicas serve their metrics, as the JSON that Prometheus reads by file_sd_configs: of each
+// its address, with its name as `replica` and its target as `target`.
+std::string EncodeMetricsTargets(const std::vector<LivingReplica>& living);
 
 enum class Departure {
   kTold,

@@ -214,6 +214,14 @@ absl::StatusOr<ReplicaEnd> ReplicaFolder::ReadEnd() const {
   return DecodeEnd(text);
 }
 
+absl::Status ReplicaFolder::WriteMetrics(absl::string_view address) const {
+  return os::ReplaceFile(PathOf("metrics"), address);
+}
+
+std::string ReplicaFolder::ReadMetrics() const {
+  return os::ReadFile(PathOf("metrics"), kMaxStateFileBytes).value_or("");
+}
+
 bool ReplicaFolder::Has(Mark mark) const { return access(PathOf(mark).c_str(), F_OK) == 0; }
 
 // Not synced: after a power cut the replica is one of an earlier boot, and its marks do not matter.

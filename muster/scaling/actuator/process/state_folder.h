@@ -55,6 +55,7 @@ absl::Status WriteDesiredState(const std::string& path, const DesiredState& orde
 //
 //   record          name, target and keeper process; written once, before the program starts
 //   ready           exists while the program says that it is ready
+//   metrics         HOST:PORT at which the program serves its metrics, if it has told
 //   leaving         an agent or the keeper told the replica to end
 //   unattended      it ends because no agent was present for too long; comes with `leaving`
 //   end             how the program ended
@@ -101,6 +102,10 @@ class ReplicaFolder {
   absl::StatusOr<ReplicaRecord> ReadRecord() const;
   absl::Status WriteEnd(const ReplicaEnd& end) const;
   absl::StatusOr<ReplicaEnd> ReadEnd() const;
+
+  absl::Status WriteMetrics(absl::string_view address) const;
+  // Empty: the program has told none.
+  std::string ReadMetrics() const;
 
   bool Has(Mark mark) const;
   absl::Status Set(Mark mark) const;
