@@ -4,10 +4,11 @@
 
 azure_python_package=azure-storage-queue==12.18.1
 azure_python_12_8_package=azure-storage-queue==12.8.0
-azure_node_packages=(@azure/storage-queue@12.30.0 azure-storage@2.10.7)
+azure_node_packages=(@azure/storage-queue@12.30.0 azure-storage@2.10.7
+  azure-storage-queue-12-32@npm:@azure/storage-queue@12.32.0)
 
 # Sets MUSTER_AZURE_PYTHON and MUSTER_AZURE_PYTHON_12_8 to a Python that has the client, today's and that of
-# 2023, and MUSTER_AZURE_NODE_MODULES to a folder that has both clients for node, unless they are set
+# 2023, and MUSTER_AZURE_NODE_MODULES to a folder that has the clients for node, unless they are set
 # already. Needs the network the first time only; without it, or without npm, the tests that need them are
 # skipped.
 find_azure_clients() {
@@ -43,7 +44,7 @@ find_azure_node_modules() {
     # A client may want a newer node than there is, so they are loaded once.
     if ! { npm install --prefix "$folder" --no-save --no-fund --no-audit --loglevel=error \
       --fetch-retries=1 --fetch-timeout=30000 "${azure_node_packages[@]}" &&
-      NODE_PATH=$folder/node_modules node --eval 'require("@azure/storage-queue"); require("azure-storage")'; } < /dev/null; then
+      NODE_PATH=$folder/node_modules node --eval 'require("@azure/storage-queue"); require("azure-storage"); require("azure-storage-queue-12-32")'; } < /dev/null; then
       say "without $wanted its tests are SKIPPED"
       return 0
     fi

@@ -90,14 +90,15 @@ Gateway::Begun Gateway::Begin(const http::Request& request) const {
   return {{protocol::NewRequestId(), protocol::kNewestVersion,
            HeaderText(request, "x-ms-client-request-id"), stores_.clock->Now()},
           stores_.clock->Monotonic(),
-          kNoOperation};
+          kNoOperation,
+          ""};
 }
 
 http::Reply Gateway::Handle(const http::Request& request) const {
   Begun begun = Begin(request);
   auto admitted = Admit(request, &begun);
   if (auto* const reply = std::get_if<http::Reply>(&admitted)) {
-    return Finish(begun, std::move(*reply));
+    return Finish(request, begun, std::move(*reply));
   }
   return Run(std::get<Admitted>(admitted), begun);
 }
@@ -107,7 +108,7 @@ void Gateway::Handle(const http::Request& request,
   Begun begun = Begin(request);
   auto admitted = Admit(request, &begun);
   if (auto* const reply = std::get_if<http::Reply>(&admitted)) {
-    return exchange->Answer(Finish(begun, std::move(*reply)));
+    return exchange->Answer(Finish(request, begun, std::move(*reply)));
   }
   const auto& [call, operation] = std::get<Admitted>(admitted);
   if (polls_ != nullptr && operation == auth::Operation::kGetMessages) {
@@ -149,11 +150,12 @@ http::Reply Gateway::ToReply(const operations::Call& call, const Begun& begun,
                              operations::Outcome outcome) const {
   http::Reply reply =
       outcome.ok() ? *std::move(outcome) : ErrorReply(outcome.error(), begun.context);
-  AddCorsHeaders(call.http, call.resource.account, &reply);
-  return Finish(begun, std::move(reply));
+  return Finish(call.http, begun, std::move(reply));
 }
 
-http::Reply Gateway::Finish(const Begun& begun, http::Reply reply) const {
+http::Reply Gateway::Finish(const http::Request& request, const Begun& begun,
+                            http::Reply reply) const {
+  if (!begun.account.empty()) AddCorsHeaders(request, begun.account, &reply);
   protocol::AddStandardHeaders(begun.context, &reply);
   metrics_.Answered(begun.operation, reply, stores_.clock->Monotonic() - begun.at);
   return reply;
@@ -174,17 +176,24 @@ std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request&
   operations::Call call;
   call.http = request;
   std::optional<protocol::Target> target = protocol::ParseTarget(request.target);
-  if (!target.has_value()) return ErrorReply(protocol::Error(ErrorCode::kInvalidUri), *context);
-  call.target = *std::move(target);
-  auto resource = protocol::FindResource(HeaderText(request, "host"), call.target);
+  const bool is_target = target.has_value();
+  if (is_target) call.target = *std::move(target);
+  call.version = VersionOf(request, call.target);
+  const bool is_version = protocol::IsVersion(call.version);
+  if (is_version) context->version = call.version;
+  if (!is_target) return ErrorReply(protocol::Error(ErrorCode::kInvalidUri), *context);
+  const auto is_account = [this](const std::string& name) {
+    return authenticator_->KnowsAccount(name);
+  };
+  auto resource = protocol::FindResource(HeaderText(request, "host"), call.target, is_account);
   if (!resource.ok()) return ErrorReply(resource.error(), *context);
   call.resource = *std::move(resource);
   if (request.method == "OPTIONS") {
     begun->operation = kPreflightOperation;
     return AnswerPreflight(request, call.resource.account, *context);
   }
-  call.version = VersionOf(request, call.target);
-  if (!call.version.empty() && !protocol::IsKnownVersion(call.version, context->now)) {
+  if (is_account(call.resource.account)) begun->account = call.resource.account;
+  if (!call.version.empty() && !is_version) {
     const protocol::Error error(ErrorCode::kInvalidHeaderValue,
                                 {{"HeaderName", "x-ms-version"}, {"HeaderValue", call.version}});
     return ErrorReply(error, *context);

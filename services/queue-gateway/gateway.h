@@ -51,6 +51,7 @@ class Gateway {
     protocol::ReplyContext context;
     absl::Duration at;            // of the monotonic clock
     absl::string_view operation;  // its name, as soon as it is known
+    std::string account;          // whose pages may see the reply; "": that of none
   };
   // A request whose sender may do what it asks for, and what that is.
   struct Admitted {
@@ -64,8 +65,8 @@ class Gateway {
   http::Reply Run(const Admitted& admitted, const Begun& begun) const;
   http::Reply ToReply(const operations::Call& call, const Begun& begun,
                       operations::Outcome outcome) const;
-  // What every reply gets.
-  http::Reply Finish(const Begun& begun, http::Reply reply) const;
+  // What every reply gets, those that refuse too.
+  http::Reply Finish(const http::Request& request, const Begun& begun, http::Reply reply) const;
   void AnswerWhenThere(const operations::Call& call, const Begun& begun, const operations::Get& get,
                        const std::shared_ptr<http::Exchange>& exchange) const;
   http::Reply AnswerPreflight(const http::Request& request, const std::string& account,

@@ -276,9 +276,46 @@ TEST_F(GatewayTest, TakesTheVersionOfTheHeaderThenOfTheSas) {
   EXPECT_EQ(Header(Ask("GET", list), "x-ms-version"), "2025-05-05");
   EXPECT_EQ(Header(Ask("GET", list, {{"x-ms-version", "2018-03-28"}}), "x-ms-version"),
             "2018-03-28");
-  const http::Reply unknown = Ask("GET", list, {{"x-ms-version", "2018-03-29"}});
-  EXPECT_EQ(Said(unknown), "400 InvalidHeaderValue");
-  EXPECT_THAT(unknown.body, HasSubstr("<HeaderValue>2018-03-29</HeaderValue>"));
+  const http::Reply none = Ask("GET", list, {{"x-ms-version", "latest"}});
+  EXPECT_EQ(Said(none), "400 InvalidHeaderValue");
+  EXPECT_THAT(none.body, HasSubstr("<HeaderValue>latest</HeaderValue>"));
+}
+
+// A new SDK names a version of the day on which it comes out, or one to come.
+TEST_F(GatewayTest, TakesAnyVersionThatLooksLikeADay) {
+  const std::string list = With(auth::testing::AccountSas(), "/sally?comp=list");
+  for (const char* version : {"2018-03-29", "2026-10-06", "2099-01-01"}) {
+    const http::Reply reply = Ask("GET", list, {{"x-ms-version", version}});
+    EXPECT_EQ(reply.status, 200) << version;
+    EXPECT_EQ(Header(reply, "x-ms-version"), version);
+  }
+}
+
+TEST_F(GatewayTest, RepeatsTheVersionInRefusalsToo) {
+  const http::Headers asked = {{"x-ms-version", "2018-03-28"}};
+  for (const std::string& target : {"/sally?comp=list", "/", "/sally?comp=none", "/bob?comp=list",
+                                    "/sally/my-queue/messages?peekonly=x"}) {
+    const http::Reply reply = Ask("GET", target, asked);
+    EXPECT_GE(reply.status, 400) << target;
+    EXPECT_EQ(Header(reply, "x-ms-version"), "2018-03-28") << target;
+  }
+  EXPECT_NE(Header(Ask("GET", "/sally?comp=list", {{"x-ms-version", "x"}}), "x-ms-version"), "x");
+}
+
+// A Service of Kubernetes has dots in its name, and so has any machine.
+TEST_F(GatewayTest, TakesAHostForAnAccountOnlyIfThereIsSuchAnAccount) {
+  const Fields account = auth::testing::AccountSas();
+  for (const char* host : {"mesh-queue-gateway.ns.svc.cluster.local:10001", "host.example",
+                           "127.0.0.1:10001", "localhost"}) {
+    EXPECT_EQ(Ask("GET", With(account, "/sally?comp=list"), {{"Host", host}}).status, 200) << host;
+  }
+  EXPECT_EQ(Ask("PUT", With(account, "/my-queue"), {{"Host", "sally.queue.localhost:1"}}).status,
+            201);
+  EXPECT_EQ(Ask("PUT", With(account, "/sally/my-queue")).status, 204) << "it is the same queue";
+  EXPECT_EQ(Ask("GET", With(account, "/?restype=service&comp=stats"),
+                {{"Host", "sally-secondary.queue.localhost"}})
+                .status,
+            200);
 }
 
 TEST_F(GatewayTest, AnswersABrowserBeforeItAuthenticates) {
@@ -294,10 +331,23 @@ TEST_F(GatewayTest, AnswersABrowserBeforeItAuthenticates) {
   EXPECT_EQ(
       Header(Ask("OPTIONS", "/sally/my-queue/messages", asked), "Access-Control-Allow-Origin"),
       "http://page");
-  EXPECT_EQ(Header(Ask("GET", With(auth::testing::AccountSas(), "/sally?comp=list"),
-                       {{"Origin", "http://page"}}),
-                   "Access-Control-Allow-Origin"),
-            "http://page");
+  // Also what is refused: without the header, the page sees no error at all.
+  throttle::RequestThrottle strict({.per_account = 2}, &clock_);
+  gateway_ = std::make_unique<Gateway>(&authenticator_, &strict, stores_);
+  const std::string list = With(auth::testing::AccountSas(), "/sally?comp=list");
+  for (const auto& [target, status] :
+       std::vector<std::pair<std::string, int>>{{list, 200},
+                                                {list + "&maxresults=x", 400},
+                                                {list, 503},
+                                                {"/sally?comp=none", 400},
+                                                {"/sally?comp=list", 403}}) {
+    const http::Reply reply = Ask("GET", target, {{"Origin", "http://page"}});
+    EXPECT_EQ(reply.status, status) << target;
+    EXPECT_EQ(Header(reply, "Access-Control-Allow-Origin"), "http://page") << target;
+  }
+  const http::Headers page = {{"Origin", "http://page"}, {"x-ms-version", "latest"}};
+  EXPECT_EQ(Header(Ask("GET", list, page), "Access-Control-Allow-Origin"), "http://page");
+  EXPECT_EQ(Header(Ask("GET", "/bob?comp=list", page), "Access-Control-Allow-Origin"), "(none)");
 }
 
 TEST_F(GatewayTest, SaysWhyAnHttpRequestIsNone) {
@@ -306,6 +356,7 @@ TEST_F(GatewayTest, SaysWhyAnHttpRequestIsNone) {
   EXPECT_EQ(Said(gateway_->Refuse(431)), "431 RequestHeadersTooLarge");
   EXPECT_EQ(Said(gateway_->Refuse(501)), "501 NotImplemented");
   EXPECT_EQ(Said(gateway_->Refuse(503)), "503 ServerBusy");
+  EXPECT_EQ(Header(gateway_->Refuse(503), "Retry-After"), "1");
 }
 
 TEST_F(GatewayTest, CountsRequestsByOperationAndCode) {

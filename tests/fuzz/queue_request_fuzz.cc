@@ -42,7 +42,8 @@ void CheckTarget(const http::Request& request) {
   Must(absl::StartsWith(target->raw_path, "/"), "a path begins with a slash");
   Must(target->parts.empty() || !target->parts.back().empty(), "a path has no empty end");
   const auto host = http::HeaderOf(request.headers, "host").value_or("");
-  const auto resource = protocol::FindResource(host, *target);
+  const auto resource = protocol::FindResource(
+      host, *target, [](const std::string& name) { return name != "localhost"; });
   if (!resource.ok()) return;
   Must(resource->is_messages || resource->message_id.empty(), "an id is that of a message");
   Must(!resource->is_messages || !resource->queue.empty(), "messages are those of a queue");

@@ -1,11 +1,13 @@
 // @azure/storage-queue as a client of scenarios_test.py: reads an operation in JSON from each line of its input,
-// does it by the SDK, and writes what the SDK answers. CONNECTION names the gateway, NODE_PATH the SDK's folder.
+// does it by the SDK, and writes what the SDK answers. CONNECTION names the gateway, NODE_PATH the SDK's folder,
+// and STORAGE_QUEUE the name of the SDK in it.
 "use strict";
 
 const fs = require("node:fs");
 const path = require("node:path");
 const readline = require("node:readline");
-const azure = require("@azure/storage-queue");
+const storageQueue = process.env.STORAGE_QUEUE;
+const azure = require(storageQueue);
 
 const settings = Object.fromEntries(
   process.env.CONNECTION.split(";").filter(Boolean).map((pair) => pair.split(/=(.*)/s).slice(0, 2)));
@@ -94,7 +96,7 @@ const operations = {
   ClearMessages: (step, service, queue) => queue.clearMessages().then(() => ({})),
   // It does not let its package.json be required.
   Version: async () => ({ version: JSON.parse(fs.readFileSync(
-    path.join(process.env.NODE_PATH, "@azure/storage-queue/package.json"))).version }),
+    path.join(process.env.NODE_PATH, storageQueue, "package.json"))).version }),
   async MakeQueueSas(step, service, queue) {
     const url = queue.generateSasUrl(step.policy ? { identifier: step.policy } : {
       permissions: azure.QueueSASPermissions.parse(step.permissions), expiresOn: inAnHour() });

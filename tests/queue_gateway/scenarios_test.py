@@ -39,6 +39,7 @@ def node_command(script, package):
     if not modules or not shutil.which("node") or not (pathlib.Path(modules) / package).is_dir():
         skip(f"MUSTER_AZURE_NODE_MODULES has no {package}, or there is no node")
     os.environ["NODE_PATH"] = modules
+    os.environ["STORAGE_QUEUE"] = package
     return ["node", "--no-deprecation", HERE / script]
 
 
@@ -46,6 +47,7 @@ COMMANDS = {
     "python": lambda: python_command("MUSTER_AZURE_PYTHON"),
     "python-12-8": lambda: python_command("MUSTER_AZURE_PYTHON_12_8"),
     "javascript": lambda: node_command("azure_javascript_client.js", "@azure/storage-queue"),
+    "javascript-12-32": lambda: node_command("azure_javascript_client.js", "azure-storage-queue-12-32"),
     "javascript-legacy": lambda: node_command("azure_javascript_legacy_client.js", "azure-storage"),
 }
 if CLIENT == "curl" and not shutil.which("curl"):
@@ -181,7 +183,7 @@ class ScenariosTest(gateway.GatewayTest):
         root = HERE.parents[1]
         self.assertIn(f"| `{package}` {version}", (root / "docs" / "queue_api.md").read_text())
         self.assertRegex((root / "scripts" / "lib" / "azure_clients.sh").read_text(),
-                         rf"[=(\s]{re.escape(package)}(==|@){re.escape(version)}")
+                         rf"[=(:\s]{re.escape(package)}(==|@){re.escape(version)}")
 
     def test_lacks_what_the_table_says(self):
         for lacking in TRAITS["lacks"]:

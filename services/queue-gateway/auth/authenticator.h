@@ -29,6 +29,8 @@ class Authenticator {
                 const base::Clock* clock)
       : accounts_(accounts), bearer_(bearer), clock_(clock) {}
 
+  bool KnowsAccount(const std::string& name) const { return accounts_->Find(name) != nullptr; }
+
   // Calls `policies` at most once, and only for a well-signed SAS that names a stored access
   // policy.
   Verdict Check(const SignedRequest& request, Operation operation,

@@ -70,8 +70,10 @@ absl::Status CheckDate(const SignedRequest& request, absl::Time now) {
   constexpr size_t kDateBytes = 29;  // of RFC 9110's only form that may be sent
   absl::Time date;
   std::string error;
+  // The SDK for Java of 2019 writes UTC once it has read a date that does.
   if (text->size() != kDateBytes ||
-      !absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", *text, &date, &error)) {
+      (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", *text, &date, &error) &&
+       !absl::ParseTime("%a, %d %b %Y %H:%M:%S UTC", *text, &date, &error))) {
     return absl::UnauthenticatedError(
         absl::StrCat("the request's date ", base::Quoted(*text), " is no date of RFC 1123"));
   }

@@ -49,6 +49,23 @@ TEST(SharedKeyTest, AcceptsTheSecondKey) {
   EXPECT_TRUE(Check(request).ok());
 }
 
+// A client of 2019 writes its dates as it last read one.
+TEST(SharedKeyTest, TakesADateInUtcByThatName) {
+  const auto check = [](const char* date) {
+    return CheckDate(RequestOf("GET", "/", {}, {{"x-ms-date", date}}), base::FakeClock().Now());
+  };
+  EXPECT_TRUE(check("Fri, 11 Nov 2011 00:00:00 UTC").ok());
+  EXPECT_FALSE(check("Fri, 11 Nov 2011 00:00:00 CET").ok());
+  EXPECT_FALSE(check("Fri, 11 Nov 2011 01:00:00 UTC").ok());
+}
+
+// What they sign does not say in which order they are, and the first one counts.
+TEST(SharedKeyTest, RefusesAParameterThatIsThereTwice) {
+  SignedRequest request = FullRequest();
+  request.query.emplace_back("Timeout", "1");
+  EXPECT_THAT(Check(request).detail, HasSubstr("timeout is there twice"));
+}
+
 TEST(SharedKeyTest, AcceptsTheLiteForm) {
   const Verdict verdict = Check(LiteRequest());
   EXPECT_TRUE(verdict.ok()) << verdict.detail;

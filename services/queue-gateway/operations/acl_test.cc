@@ -1,5 +1,6 @@
 #include "services/queue-gateway/operations/acl.h"
 
+#include "absl/strings/str_replace.h"
 #include "services/queue-gateway/operations/operations_fixture.h"
 
 namespace muster::queue_gateway::operations {
@@ -58,6 +59,21 @@ TEST_F(AclTest, IsAnErrorWhenItsRecordIsDamaged) {
   EXPECT_EQ(Status("GET", "/queue?comp=acl"), "500 InternalError");
 }
 
+// Permissions in any order were stored once.
+TEST_F(AclTest, StillReadsWhatNoOneMayStoreAnyMore) {
+  EXPECT_EQ(Status("PUT", "/queue?comp=acl", kOne), "204");
+  const std::string record = records_.Get("queue-gateway/acl/acct/queue")->data;
+  records_.Overwrite("queue-gateway/acl/acct/queue",
+                     absl::StrReplaceAll(record, {{"raup", "puarr"}}));
+  EXPECT_EQ(ReadAcl({"acct", "queue"}, stores_)->at(0).permission, "puarr");
+}
+
+TEST_F(AclTest, ChecksTheDigestOfItsBody) {
+  EXPECT_EQ(Status("PUT", "/queue?comp=acl", kOne, {{"Content-MD5", "AAAA"}}), "400 Md5Mismatch");
+  EXPECT_EQ(Status("PUT", "/queue?comp=acl", "", {{"Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg=="}}),
+            "204");
+}
+
 TEST_F(AclTest, HasAStoredForm) {
   EXPECT_EQ(Status("PUT", "/queue?comp=acl", kOne), "204");
   const std::string incarnation = queues_->Extent({"acct", "queue"})->incarnation;
@@ -73,6 +89,8 @@ TEST_F(AclTest, RefusesListsThatAreNone) {
        {List(six), List(Policy("", "")), List(Policy(characters + "x", "")), std::string("<a/>"),
         List("<Other/>"), List(Policy("a", "") + Policy("a", "")), std::string("<"),
         List(Policy("a", "<Permission>rx</Permission>")),
+        List(Policy("a", "<Permission>rr</Permission>")),
+        List(Policy("a", "<Permission>ar</Permission>")),
         List(Policy("a", "<Start>soon</Start>"))}) {
     EXPECT_EQ(Status("PUT", "/queue?comp=acl", document), "400 InvalidXmlDocument") << document;
   }

@@ -66,9 +66,7 @@ protocol::OrError<Get> ReadGet(const Call& call, const Stores& stores) {
 }
 
 std::optional<Get> ReadWaitingGet(const Call& call, const Stores& stores) {
-  if (CheckQueueName(call.resource.queue).has_value() || call.resource.is_secondary) {
-    return std::nullopt;
-  }
+  if (CheckQueueName(call.resource.queue).has_value()) return std::nullopt;
   const protocol::OrError<Get> get = ReadGet(call, stores);
   if (!get.ok() || get->settings.long_poll == absl::ZeroDuration()) return std::nullopt;
   return *get;

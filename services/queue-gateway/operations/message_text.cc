@@ -1,13 +1,8 @@
 #include "services/queue-gateway/operations/message_text.h"
 
-#include <openssl/evp.h>
-
-#include <array>
-#include <optional>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/check.h"
+#include "services/queue-gateway/operations/content_md5.h"
 #include "services/queue-gateway/protocol/xml_reader.h"
 #include "services/queue-gateway/protocol/xml_writer.h"
 
@@ -16,23 +11,6 @@ namespace {
 
 using protocol::ErrorCode;
 using protocol::XmlElement;
-
-std::string Md5(absl::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int size = 0;
-  MUSTER_CHECK(
-      EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_md5(), nullptr) == 1,
-      "no MD5");
-  return {reinterpret_cast<const char*>(digest.data()), size};
-}
-
-std::optional<protocol::Error> CheckMd5(const Call& call) {
-  const auto header = http::HeaderOf(call.http.headers, "content-md5");
-  if (!header.has_value() || header->empty()) return std::nullopt;
-  std::string wanted;
-  if (absl::Base64Unescape(*header, &wanted) && wanted == Md5(call.http.body)) return std::nullopt;
-  return ErrorCode::kMd5Mismatch;
-}
 
 protocol::OrError<std::string> Bounded(std::string text) {
   if (text.size() <= kMaxTextBytes) return text;

@@ -111,6 +111,16 @@ TEST_F(MessageOperationsTest, BoundsTheLifeOfAMessage) {
             "400 OutOfRangeQueryParameterValue");
 }
 
+TEST_F(MessageOperationsTest, SaysWhatLifeOfAMessageIsAllowed) {
+  for (const char* ttl : {"2147483648", "99999999999999999999"}) {
+    const http::Reply reply =
+        Ask("POST", absl::StrCat("/queue/messages?messagettl=", ttl), Message("x"));
+    EXPECT_EQ(Said(reply), "400 OutOfRangeQueryParameterValue");
+    EXPECT_THAT(reply.body, HasSubstr("<MinimumAllowed>1</MinimumAllowed>"));
+    EXPECT_THAT(reply.body, HasSubstr("<MaximumAllowed>2147483647</MaximumAllowed>"));
+  }
+}
+
 TEST_F(MessageOperationsTest, DelaysAMessageWithinItsLife) {
   Put("later", "?visibilitytimeout=10&messagettl=11");
   EXPECT_THAT(Get(), IsEmpty());

@@ -43,7 +43,8 @@ class OperationsFixture : public ::testing::Test {
     call.target = *protocol::ParseTarget(call.http.target);
     if (is_secondary_) call.target.parts[0] = "acct-secondary";
     call.version = version_;
-    call.resource = *protocol::FindResource("localhost:1", call.target);
+    call.resource = *protocol::FindResource("localhost:1", call.target,
+                                            [](const std::string&) { return false; });
     const auto operation = protocol::FindOperation(method, call.resource, call.target);
     const Outcome outcome =
         operation.ok() ? RunOperation(*operation, call, stores_) : Outcome(operation.error());

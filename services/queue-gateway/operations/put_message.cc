@@ -37,7 +37,8 @@ absl::Duration ReadTtl(const Call& call, const queue::Traits& engine, Parameters
   const auto text = parameters->Text(kTtl);
   // 0 is no time to live; it is told apart from one that is only too long.
   const int64_t seconds =
-      parameters->Integer(kTtl, INT64_MIN, max).value_or(int64_t{kDefaultTtlSeconds});
+      parameters->Integer(kTtl, INT64_MIN, INT64_MAX).value_or(int64_t{kDefaultTtlSeconds});
+  if (seconds > max) parameters->Fail(protocol::OutOfRange(kTtl, text, 1, max));
   if (seconds == kForever && is_long_allowed) return queue::kNeverExpires;
   if (seconds < 1) {
     parameters->Fail(protocol::InvalidParameter(kTtl, text, "It is at least 1, or -1."));

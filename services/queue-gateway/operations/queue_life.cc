@@ -1,4 +1,6 @@
 // Create, delete, and the metadata of a queue.
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -53,13 +55,15 @@ Outcome DeleteQueue(const Call& call, const Stores& stores) {
   return protocol::Empty(204);
 }
 
+// Clients read the count into 32 bits.
 Outcome GetQueueMetadata(const Call& call, const Stores& stores) {
   const auto metadata = stores.queues->GetMetadata(call.queue());
   if (!metadata.ok()) return protocol::FromStore(metadata.status());
   const auto stats = stores.queues->Stats(call.queue());
   if (!stats.ok()) return protocol::FromStore(stats.status());
   http::Headers headers = MetadataHeaders(*metadata);
-  headers.emplace_back("x-ms-approximate-messages-count", absl::StrCat(stats->stored()));
+  headers.emplace_back("x-ms-approximate-messages-count",
+                       absl::StrCat(std::min<int64_t>(stats->stored(), INT32_MAX)));
   return protocol::Empty(200, std::move(headers));
 }
 

@@ -1,3 +1,4 @@
+#include "muster/queue/store_decorators.h"
 #include "services/queue-gateway/operations/operations_fixture.h"
 
 namespace muster::queue_gateway::operations {
@@ -105,12 +106,49 @@ TEST_F(QueueOperationsTest, GivesStatisticsAtTheSecondaryLocationOnly) {
   EXPECT_THAT(reply.body, HasSubstr("<GeoReplication><Status>live</Status><LastSyncTime>"));
 }
 
-TEST_F(QueueOperationsTest, OnlyReadsAtTheSecondaryLocation) {
+TEST_F(QueueOperationsTest, NamesTheRootOfStatisticsAsTheClientReadsIt) {
+  is_secondary_ = true;
+  const auto root = [this](const std::string& agent) {
+    return Document(Ask("GET", "?restype=service&comp=stats", "", {{"User-Agent", agent}})).name;
+  };
+  EXPECT_EQ(root("mine azsdk-js-storage-queue/12.32.0 core-rest-pipeline/1.1"),
+            "QueueServiceStats");
+  EXPECT_EQ(root("azsdk-java-azure-storage-queue/12.29.0 (17)"), "QueueServiceStatistics");
+  EXPECT_EQ(root("Azure-Storage/2.10.7 (NODE-VERSION v18)"), "StorageServiceStats");
+  EXPECT_EQ(root("azsdk-python-storage-queue/12.18.1"), "StorageServiceStats");
+  EXPECT_EQ(root(""), "StorageServiceStats");
+}
+
+class DeepStore final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+  absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId&) override {
+    queue::QueueStats stats;
+    stats.ready = 3'000'000'000;
+    return stats;
+  }
+
+ protected:
+  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+};
+
+// Clients read it into 32 bits: one would see a number below 0.
+TEST_F(QueueOperationsTest, CountsNoFurtherThanClientsCanRead) {
+  Create("queue");
+  DeepStore deep(queues_.get());
+  stores_.queues = &deep;
+  EXPECT_EQ(Header(Ask("GET", "/queue?comp=metadata"), "x-ms-approximate-messages-count"),
+            "2147483647");
+}
+
+// A client sends every second try of a get to the secondary location; it must find its messages.
+TEST_F(QueueOperationsTest, OnlyReadsAndGetsAtTheSecondaryLocation) {
   Create("queue");
   Put("x");
   is_secondary_ = true;
   EXPECT_EQ(Status("GET", "/queue/messages?peekonly=true"), "200");
-  EXPECT_EQ(Status("GET", "/queue/messages"), "403 InsufficientAccountPermissions");
+  EXPECT_THAT(Texts(Get()), ElementsAre("x"));
   EXPECT_EQ(Status("PUT", "/other"), "403 InsufficientAccountPermissions");
   EXPECT_EQ(Status("DELETE", "/queue/messages"), "403 InsufficientAccountPermissions");
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/status.h"
+#include "services/queue-gateway/operations/content_md5.h"
 #include "services/queue-gateway/operations/operations.h"
 #include "services/queue-gateway/operations/record.h"
 #include "services/queue-gateway/protocol/reply.h"
@@ -218,6 +219,7 @@ Outcome GetServiceProperties(const Call& call, const Stores& stores) {
 }
 
 Outcome SetServiceProperties(const Call& call, const Stores& stores) {
+  if (const auto problem = CheckMd5(call)) return *problem;
   auto before = ReadProperties(call.resource.account, stores);
   if (!before.ok()) return protocol::FromStore(before.status());
   const auto properties = ParseProperties(call.http.body, *std::move(before));

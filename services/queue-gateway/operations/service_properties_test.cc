@@ -50,6 +50,11 @@ TEST_F(ServicePropertiesTest, KeepWhatAChangeLeavesOut) {
   EXPECT_THAT(Ask("GET", kPropertiesPath).body, HasSubstr("<Cors/>"));
 }
 
+TEST_F(ServicePropertiesTest, CheckTheDigestOfTheirBody) {
+  EXPECT_EQ(Status("PUT", kPropertiesPath, Properties(kCors), {{"Content-MD5", "AAAA"}}),
+            "400 Md5Mismatch");
+}
+
 TEST_F(ServicePropertiesTest, RefuseWhatIsNone) {
   std::string six;
   for (int i = 0; i < 6; ++i) {

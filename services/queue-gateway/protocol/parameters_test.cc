@@ -31,10 +31,28 @@ TEST(ParametersTest, KeepsTheFirstError) {
   EXPECT_EQ(CodeOf(text), ErrorCode::kInvalidQueryParameterValue);
   Parameters large(target);
   large.Integer("o", 1, 32);
-  EXPECT_EQ(CodeOf(large), ErrorCode::kInvalidQueryParameterValue);
+  EXPECT_EQ(CodeOf(large), ErrorCode::kOutOfRangeQueryParameterValue);
   Parameters missing(target);
   missing.Required("p");
   EXPECT_EQ(CodeOf(missing), ErrorCode::kMissingRequiredQueryParameter);
+}
+
+TEST(ParametersTest, TakesDigitsForANumberAndNothingElse) {
+  for (const char* text :
+       {"+5", "%2B5", "%205", "5%20", "5%00", "0x5", "1.5", "1e1", "-", "", "--5", "%D9%A5"}) {
+    const Target target = *ParseTarget(std::string("/a/q?n=") + text);
+    Parameters parameters(target);
+    parameters.Integer("n", -9, 9);
+    EXPECT_EQ(CodeOf(parameters), ErrorCode::kInvalidQueryParameterValue) << text;
+  }
+  for (const char* text : {"-99999999999999999999", "99999999999999999999", "10", "-10"}) {
+    const Target target = *ParseTarget(std::string("/a/q?n=") + text);
+    Parameters parameters(target);
+    parameters.Integer("n", -9, 9);
+    EXPECT_EQ(CodeOf(parameters), ErrorCode::kOutOfRangeQueryParameterValue) << text;
+  }
+  const Target target = *ParseTarget("/a/q?n=007");
+  EXPECT_EQ(Parameters(target).Integer("n", -9, 9), 7);
 }
 
 }  // namespace

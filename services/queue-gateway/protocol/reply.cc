@@ -14,6 +14,7 @@
 namespace muster::queue_gateway::protocol {
 namespace {
 
+constexpr int kBusy = 503;
 constexpr char kServer[] = "muster-queue-gateway";
 // "9999-12-31 23:59:59" in seconds since 1970.
 constexpr int64_t kLastSecond = 253402300799;
@@ -70,6 +71,9 @@ void AddStandardHeaders(const ReplyContext& context, http::Reply* reply) {
     reply->headers.emplace_back("x-ms-client-request-id", context.client_request_id);
   }
   reply->headers.emplace_back("Date", HttpDate(context.now));
+  if (reply->status == kBusy && !http::HeaderOf(reply->headers, "Retry-After").has_value()) {
+    reply->headers.emplace_back("Retry-After", "1");
+  }
 }
 
 }  // namespace muster::queue_gateway::protocol

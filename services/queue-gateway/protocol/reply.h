@@ -37,7 +37,7 @@ struct ForeignError {
 };
 http::Reply ErrorReply(const ForeignError& error, const ReplyContext& context);
 
-// Adds the headers that every reply has.
+// Adds the headers that every reply has; to a 503 without Retry-After also that, of one second.
 void AddStandardHeaders(const ReplyContext& context, http::Reply* reply);
 
 }  // namespace muster::queue_gateway::protocol

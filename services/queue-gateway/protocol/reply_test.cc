@@ -39,6 +39,16 @@ TEST(ReplyTest, HasTheHeadersThatEveryReplyHas) {
   EXPECT_EQ(http::HeaderOf(reply.headers, "date"), "Tue, 01 Nov 2011 02:03:04 GMT");
 }
 
+TEST(ReplyTest, SaysWhenToComeBackWheneverItIsBusy) {
+  const ReplyContext context{"id-1", "2020-02-10", "mine", kTime};
+  http::Reply busy = ErrorReply(FromStore(absl::ResourceExhaustedError("full")), context);
+  AddStandardHeaders(context, &busy);
+  EXPECT_EQ(http::HeaderOf(busy.headers, "retry-after"), "1");
+  http::Reply told = {503, {{"Retry-After", "7"}}, ""};
+  AddStandardHeaders(context, &told);
+  EXPECT_THAT(told.headers, testing::Not(testing::Contains(testing::Pair("Retry-After", "1"))));
+}
+
 TEST(ReplyTest, NamesEachRequestByAGuid) {
   EXPECT_THAT(NewRequestId(), testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-"
                                                     "[89ab][0-9a-f]{3}-[0-9a-f]{12}"));

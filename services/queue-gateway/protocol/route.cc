@@ -25,8 +25,8 @@ bool IsIpv4(absl::string_view host) {
   return true;
 }
 
-// The account that `host` names; "" when the path names it.
-absl::string_view AccountOfHost(absl::string_view host) {
+// The first label of a host with several; "" if it has one, or is an address.
+absl::string_view FirstLabel(absl::string_view host) {
   if (absl::StartsWith(host, "[")) return "";
   host = host.substr(0, host.find(':'));
   const size_t dot = host.find('.');
@@ -119,14 +119,13 @@ OrError<Operation> OfMessage(absl::string_view method) {
 
 }  // namespace
 
-OrError<Resource> FindResource(absl::string_view host, const Target& target) {
+OrError<Resource> FindResource(absl::string_view host, const Target& target,
+                               const IsAccount& is_account) {
   Resource resource;
   size_t next = 0;
-  const absl::string_view account = AccountOfHost(host);
-  resource.is_host_style = !account.empty();
-  if (resource.is_host_style) {
-    SetAccount(account, &resource);
-  } else {
+  SetAccount(FirstLabel(host), &resource);
+  resource.is_host_style = !resource.account.empty() && is_account(resource.account);
+  if (!resource.is_host_style) {
     if (target.parts.empty()) return ErrorCode::kInvalidUri;
     SetAccount(target.parts[next++], &resource);
   }

@@ -1,11 +1,13 @@
 // Route: what a request is about, and what it asks for.
 //
 //   path style   http://HOST:PORT/ACCOUNT/QUEUE/messages/ID
-//   host style   http://ACCOUNT.queue.HOST:PORT/QUEUE/messages/ID   HOST is no IP address
+//   host style   http://ACCOUNT.queue.HOST:PORT/QUEUE/messages/ID
 //
-// Either ACCOUNT may end in "-secondary".
+// It is the host style if the first label of the host is an account: any machine has dots in its
+// name. Either ACCOUNT may end in "-secondary".
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -24,8 +26,11 @@ struct Resource {
   std::string message_id;  // "" for the queue or all its messages
 };
 
+using IsAccount = std::function<bool(const std::string& name)>;
+
 // `host` is the header's value, with or without a port. InvalidUri: the path is of no resource.
-OrError<Resource> FindResource(absl::string_view host, const Target& target);
+OrError<Resource> FindResource(absl::string_view host, const Target& target,
+                               const IsAccount& is_account);
 
 // What `method` does to the resource. UnsupportedHttpVerb, or InvalidQueryParameterValue for an
 // unknown comp or restype.

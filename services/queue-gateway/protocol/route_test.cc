@@ -12,11 +12,13 @@ namespace {
 
 using auth::Operation;
 
+bool IsAcct(const std::string& name) { return name == "acct"; }
+
 // "account[*]|queue|messages|id", with a star for the secondary location; or the error's code.
 std::string Find(absl::string_view host, absl::string_view path) {
   const std::optional<Target> target = ParseTarget(path);
   if (!target.has_value()) return "no target";
-  const OrError<Resource> resource = FindResource(host, *target);
+  const OrError<Resource> resource = FindResource(host, *target, IsAcct);
   if (!resource.ok()) return std::string(InfoOf(resource.error().code).name);
   return absl::StrCat(resource->account, resource->is_secondary ? "*" : "", "|", resource->queue,
                       "|", resource->is_messages ? "messages" : "", "|", resource->message_id);
@@ -35,6 +37,12 @@ TEST(RouteTest, FindsTheAccountInTheHost) {
   EXPECT_EQ(Find("acct.queue.localhost", "/queue/messages/id-1?popreceipt=x"),
             "acct|queue|messages|id-1");
   EXPECT_EQ(Find("acct-secondary.queue.localhost", "/?comp=list"), "acct*|||");
+}
+
+TEST(RouteTest, FindsTheAccountInThePathWhereTheHostHasDotsAndNamesNone) {
+  EXPECT_EQ(Find("mesh.svc.cluster.local:10001", "/acct/queue"), "acct|queue||");
+  EXPECT_EQ(Find("mesh-secondary.example", "/acct/queue"), "acct|queue||");
+  EXPECT_EQ(Find("ACCT.example", "/queue"), "acct|queue||");
 }
 
 TEST(RouteTest, TakesATargetWithItsOrigin) {
@@ -92,7 +100,7 @@ TEST(RouteTest, FindsTheOperationOfEachVerb) {
   for (const auto& [method, path, operation] : cases) {
     const Target target = *ParseTarget(path);
     const OrError<Operation> found =
-        FindOperation(method, *FindResource("localhost", target), target);
+        FindOperation(method, *FindResource("localhost", target, IsAcct), target);
     ASSERT_TRUE(found.ok()) << method << " " << path;
     EXPECT_EQ(*found, operation) << method << " " << path;
   }
@@ -112,7 +120,7 @@ TEST(RouteTest, RefusesVerbsAndComponentsThatAreNone) {
   for (const auto& [method, path, code] : cases) {
     const Target target = *ParseTarget(path);
     const OrError<Operation> found =
-        FindOperation(method, *FindResource("localhost", target), target);
+        FindOperation(method, *FindResource("localhost", target, IsAcct), target);
     ASSERT_FALSE(found.ok()) << method << " " << path;
     EXPECT_EQ(found.error().code, code) << method << " " << path;
   }

@@ -76,7 +76,7 @@ TEST(XmlWriterTest, WritesElementsAndEscapesTheirText) {
   EXPECT_EQ(std::move(xml).Finish(),
             absl::StrCat(kHead,
                          "<a at=\"&quot;&lt;&amp;&quot;\"><b>x &lt; y &amp; z &gt; "
-                         "&quot;w&quot;&#13;\n\t</b><c/><d/></a>"));
+                         "\"w\"&#xD;\n\t</b><c/><d/></a>"));
 }
 
 TEST(XmlWriterTest, ReplacesWhatXmlCannotCarry) {

@@ -1,6 +1,7 @@
 #include "services/queue-gateway/protocol/xml_writer.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "muster/base/check.h"
 #include "muster/base/text.h"
 
@@ -21,7 +22,7 @@ bool IsXmlCharacter(absl::string_view at, size_t size) {
 // may have 2 MiB of them.
 bool IsPlain(char c) {
   const auto byte = static_cast<unsigned char>(c);
-  return byte >= 0x20 && byte < 0x80 && c != '&' && c != '<' && c != '>' && c != '"';
+  return byte >= 0x20 && byte < 0x80 && c != '&' && c != '<' && c != '>';
 }
 
 size_t PlainPrefix(absl::string_view text) {
@@ -30,6 +31,8 @@ size_t PlainPrefix(absl::string_view text) {
   return size;
 }
 
+// Some clients take a character's number for text, so only the one that has no other form gets it:
+// a carriage return as it is would be read as a line feed.
 void AppendEscaped(absl::string_view character, std::string* out) {
   switch (character.front()) {
     case '&':
@@ -38,10 +41,8 @@ void AppendEscaped(absl::string_view character, std::string* out) {
       return absl::StrAppend(out, "&lt;");
     case '>':
       return absl::StrAppend(out, "&gt;");
-    case '"':
-      return absl::StrAppend(out, "&quot;");
     case '\r':
-      return absl::StrAppend(out, "&#13;");
+      return absl::StrAppend(out, "&#xD;");
     default:
       return absl::StrAppend(out, character);
   }
@@ -89,7 +90,8 @@ XmlWriter& XmlWriter::Open(absl::string_view name, const Attributes& attributes)
   CloseTag();
   absl::StrAppend(&out_, "<", name);
   for (const auto& [key, value] : attributes) {
-    absl::StrAppend(&out_, " ", key, "=\"", XmlEscape(value), "\"");
+    absl::StrAppend(&out_, " ", key, "=\"",
+                    absl::StrReplaceAll(XmlEscape(value), {{"\"", "&quot;"}}), "\"");
   }
   open_.emplace_back(name);
   in_tag_ = true;
