@@ -1,3 +1,5 @@
+#include "services/controller/ledger_cache.h"
+
 #include <map>
 #include <memory>
 #include <vector>
@@ -6,7 +8,6 @@
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
 #include "muster/report/sqlite/sqlite_report_store.h"
-#include "services/controller/result_counter.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::controller {

@@ -1,4 +1,6 @@
 // Holds authentication to what clients of Azure Queue Storage have sent and signed.
+#include "tests/fakes/queue-gateway/auth/recorded_requests.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +14,6 @@
 #include "services/queue-gateway/auth/authenticator.h"
 #include "services/queue-gateway/protocol/target.h"
 #include "tests/fakes/base/fake_clock.h"
-#include "tests/fakes/queue-gateway/auth/recorded_requests.h"
 #include "tests/fakes/queue-gateway/auth/signed_requests.h"
 
 namespace muster::queue_gateway {
@@ -146,11 +147,16 @@ auth::Verdict CheckSas(const SignedRequest& request) {
 }
 
 TEST(RecordedRequestsTest, HaveSignaturesThatAreAcceptedAndNotWithAnotherValue) {
-  const auth::testing::Fields others = {
-      {"sp", "rup"},  {"st", "2026-01-02T00:00:00Z"}, {"se", "2026-12-31T00:00:00Z"},
-      {"si", "pol2"}, {"sip", "127.0.0.1"},           {"spr", "https,http,"},
-      {"ss", "bq"},   {"srt", "so"},                  {"sv", "2021-01-01"},
-      {"ses", "x"}};
+  const auth::testing::Fields others = {{"sp", "rup"},
+                                        {"st", "2026-01-02T00:00:00Z"},
+                                        {"se", "2026-12-31T00:00:00Z"},
+                                        {"si", "pol2"},
+                                        {"sip", "127.0.0.1"},
+                                        {"spr", "https,http,"},
+                                        {"ss", "bq"},
+                                        {"srt", "so"},
+                                        {"sv", "2021-01-01"},
+                                        {"ses", "x"}};
   for (const Recorded& recorded : ReadAll(auth::testing::kRecordedSas)) {
     const auth::Verdict verdict = CheckSas(recorded.request);
     EXPECT_TRUE(verdict.ok()) << recorded.client << ": " << verdict.detail;

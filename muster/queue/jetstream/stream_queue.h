@@ -1,5 +1,4 @@
-// StreamQueue: one queue on its stream and consumer; and its helpers, LeaseTable and
-// QueueStatsReader.
+// StreamQueue: the messages of one existing queue, on its stream and consumer.
 #pragma once
 
 #include <atomic>
@@ -9,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -22,81 +20,13 @@
 #include "muster/queue/jetstream/delay_table.h"
 #include "muster/queue/jetstream/held_log.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
+#include "muster/queue/jetstream/lease_table.h"
+#include "muster/queue/jetstream/queue_stats_reader.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/jetstream/waiting_pulls.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue::jetstream {
-
-struct Lease {
-  int deliveries = 0;   // of its message, this one included
-  absl::Duration ends;  // on the monotonic clock
-  int attempts = 0;     // charged so far
-  bool interrupted = false;
-  bool began = false;  // an attempt was charged under this lease
-  int64_t term = 0;    // HeldLog::term() when it was received; lost in a later one
-};
-
-// LeaseTable: the leases of one queue that this process holds, by the sequence of the message. The
-// server knows when a lease lapses but does not report it, and it accepts an acknowledgement from
-// any client. Thread-safe.
-class LeaseTable {
- public:
-  // Replaces the entry of the message.
-  void Put(uint64_t sequence, const Lease& lease);
-  // nullopt: this process does not hold that delivery.
-  std::optional<Lease> Find(uint64_t sequence, int deliveries) const;
-  void End(uint64_t sequence, int deliveries);
-  void EndAll();
-  // Moves the end of all leases by `by`; negative: earlier.
-  void Shift(absl::Duration by);
-  // Removes unsettled leases that lapsed before `time`.
-  void Sweep(absl::Duration time);
-  // Returns how many leases last beyond `time`.
-  int64_t CountAlive(absl::Duration time) const;
-
- private:
-  mutable base::Mutex mu_;
-  absl::flat_hash_map<uint64_t, Lease> leases_ ABSL_GUARDED_BY(mu_);
-};
-
-// QueueStatsReader: counts the waiting and the leased messages of a queue.
-//
-// The stream knows which messages are stored, the consumer which were delivered and acknowledged.
-// The server writes the two to disk separately: after its death they may disagree for good. Seen
-// with 2.9.10:
-//
-//   leftovers   acknowledged messages are back in the stream. The server never delivers them
-//               again. They count as in flight, which only a Receive can disprove. They are removed
-//               after they were seen twice while no acknowledgement is awaited.
-//   ack floor   the acknowledgement of a delivery of before the death may move the floor beyond
-//               messages that are leased: it does not prove that they are settled.
-//   phantoms    the consumer waits for acknowledgements of messages that the stream does not have.
-//               The server forgets them once the stream holds nothing older, so leftovers go first.
-
-// Thread-safe.
-class QueueStatsReader {
- public:
-  // Neither pointer is owned.
-  QueueStatsReader(queue::QueueId id, nats::JetStream* jetstream, base::Clock* clock)
-      : id_(std::move(id)), jetstream_(jetstream), clock_(clock) {}
-
-  // Returns all statistics except those of poison. `stream` was read no later than `consumer`.
-  absl::StatusOr<queue::QueueStats> Collect(const nats::StreamState& stream,
-                                            const nats::ConsumerState& consumer);
-
- private:
-  absl::Status RemoveLeftovers(const nats::StreamState& stream,
-                               const nats::ConsumerState& consumer);
-
-  const queue::QueueId id_;
-  nats::JetStream* const jetstream_;  // not owned
-  base::Clock* const clock_;          // not owned
-  // The first sequence of the stream when it last seemed to be a leftover; 0: it did not.
-  std::atomic<uint64_t> suspect_ = 0;
-};
-
-// StreamQueue: the messages of one existing queue, on its stream and consumer.
 
 // The two connections to the server; neither is owned.
 struct JetStreamClients {

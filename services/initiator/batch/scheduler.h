@@ -1,5 +1,12 @@
-// BatchScheduler: steps the batches of an initiator. CancelAcks: collects the acknowledgements of
-// processors that they no longer work on a cancelled batch.
+// BatchScheduler: steps every incomplete batch of this initiator until it is complete, with a fixed
+// number of threads for any number of batches, and keeps the status of each.
+//
+// The scheduler steps a batch (BatchEngine::Step) when the batch is new, when more of its content
+// has arrived, when a controller completes it or a caller cancels it, when the queue may have room
+// for a batch that is held back, and once in a while to check whether a queue has lost items. The
+// more batches wait for results, the seldomer is each checked: so many waiting batches cost no more
+// than some, and a batch with news goes before them. It asks the report for the batch's progress
+// when a controller publishes that it has counted results.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +32,7 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
 #include "services/initiator/batch/blob_sweep.h"
+#include "services/initiator/batch/cancel_acks.h"
 #include "services/initiator/batch/deleted_jobs.h"
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
@@ -32,43 +40,6 @@
 #include "services/initiator/batch/stopped_uploads.h"
 
 namespace muster::initiator::batch {
-
-// Thread-safe.
-class CancelAcks {
- public:
-  // `clock` is not owned and outlives it.
-  explicit CancelAcks(base::Clock* clock) : clock_(clock) {}
-
-  // Calls `cancel`, then waits until each of `instances` has acknowledged `batch`, for `patience`
-  // at most. Answers how many of them have acknowledged it. The error is cancel's.
-  absl::StatusOr<int> Collect(uint64_t batch, const std::vector<std::string>& instances,
-                              absl::Duration patience, const std::function<absl::Status()>& cancel)
-      ABSL_LOCKS_EXCLUDED(mu_);
-
-  // Never blocks.
-  void OnAcknowledged(uint64_t batch, const std::string& instance) ABSL_LOCKS_EXCLUDED(mu_);
-
- private:
-  struct Awaited {
-    int waiting = 0;  // calls of Collect
-    std::set<std::string> acknowledged;
-  };
-
-  base::Clock* const clock_;  // not owned
-  base::Mutex mu_;
-  base::CondVar changed_;
-  std::map<uint64_t, Awaited> awaited_ ABSL_GUARDED_BY(mu_);
-};
-
-// BatchScheduler: steps every incomplete batch of this initiator until it is complete, with a fixed
-// number of threads for any number of batches, and keeps the status of each.
-//
-// The scheduler steps a batch (BatchEngine::Step) when the batch is new, when more of its content
-// has arrived, when a controller completes it or a caller cancels it, when the queue may have room
-// for a batch that is held back, and once in a while to check whether a queue has lost items. The
-// more batches wait for results, the seldomer is each checked: so many waiting batches cost no more
-// than some, and a batch with news goes before them. It asks the report for the batch's progress
-// when a controller publishes that it has counted results.
 
 struct SchedulerOptions {
   int threads = 4;  // batches that are stepped at a time

@@ -1,0 +1,45 @@
+// LeaseTable: the leases of one queue that this process holds, by the sequence of the message. The
+// server knows when a lease lapses but does not report it, and it accepts an acknowledgement from
+// any client.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "muster/base/mutex.h"
+
+namespace muster::queue::jetstream {
+
+struct Lease {
+  int deliveries = 0;   // of its message, this one included
+  absl::Duration ends;  // on the monotonic clock
+  int attempts = 0;     // charged so far
+  bool interrupted = false;
+  bool began = false;  // an attempt was charged under this lease
+  int64_t term = 0;    // HeldLog::term() when it was received; lost in a later one
+};
+
+// Thread-safe.
+class LeaseTable {
+ public:
+  // Replaces the entry of the message.
+  void Put(uint64_t sequence, const Lease& lease);
+  // nullopt: this process does not hold that delivery.
+  std::optional<Lease> Find(uint64_t sequence, int deliveries) const;
+  void End(uint64_t sequence, int deliveries);
+  void EndAll();
+  // Moves the end of all leases by `by`; negative: earlier.
+  void Shift(absl::Duration by);
+  // Removes unsettled leases that lapsed before `time`.
+  void Sweep(absl::Duration time);
+  // Returns how many leases last beyond `time`.
+  int64_t CountAlive(absl::Duration time) const;
+
+ private:
+  mutable base::Mutex mu_;
+  absl::flat_hash_map<uint64_t, Lease> leases_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::queue::jetstream
