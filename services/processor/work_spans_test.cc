@@ -30,9 +30,9 @@ class Kept final : public telemetry::SpanSink {
 std::vector<std::string> AttributesOf(const telemetry::Span& span) {
   std::vector<std::string> attributes;
   for (const telemetry::SpanAttribute& attribute : span.attributes) {
-    attributes.push_back(std::visit(
-        [&](const auto& value) { return absl::StrCat(attribute.key, "=", value); },
-        attribute.value));
+    attributes.push_back(
+        std::visit([&](const auto& value) { return absl::StrCat(attribute.key, "=", value); },
+                   attribute.value));
   }
   return attributes;
 }
@@ -60,17 +60,17 @@ TEST_F(WorkSpansTest, NamesTheItemByOpenTelemetrysConventionsUntilItIsSettled) {
   settlement.on_settled(absl::OkStatus());
   ASSERT_EQ(kept_.spans.size(), 2U);
   for (const telemetry::Span& span : kept_.spans) {
-    EXPECT_THAT(AttributesOf(span),
-                AllOf(Contains("messaging.system=muster"),
-                      Contains("messaging.destination.name=retail-in"),
-                      Contains("messaging.destination.partition.id=3"),
-                      Contains("messaging.message.id=7/42"),
-                      Not(Contains(StartsWith("messaging.batch.message_count")))))
+    EXPECT_THAT(
+        AttributesOf(span),
+        AllOf(Contains("messaging.system=muster"), Contains("messaging.destination.name=retail-in"),
+              Contains("messaging.destination.partition.id=3"),
+              Contains("messaging.message.id=7/42"),
+              Not(Contains(StartsWith("messaging.batch.message_count")))))
         << span.name;
   }
-  EXPECT_THAT(AttributesOf(kept_.spans[0]), AllOf(Contains("messaging.operation.name=process"),
-                                                  Contains("messaging.operation.type=process"),
-                                                  Contains("muster.attempt=2")));
+  EXPECT_THAT(AttributesOf(kept_.spans[0]),
+              AllOf(Contains("messaging.operation.name=process"),
+                    Contains("messaging.operation.type=process"), Contains("muster.attempt=2")));
   EXPECT_THAT(AttributesOf(kept_.spans[1]), AllOf(Contains("messaging.operation.name=settle"),
                                                   Contains("messaging.operation.type=settle")));
 }
