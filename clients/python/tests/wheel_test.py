@@ -99,4 +99,5 @@ class WheelTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    program = unittest.main(verbosity=2, exit=False)
+    sys.exit(77 if program.result.skipped else not program.result.wasSuccessful())
