@@ -35,6 +35,9 @@ struct Lease {
   bool interrupted = false;
   bool began = false;  // an attempt was charged under this lease
   int64_t term = 0;    // HeldLog::term() when it was received; lost in a later one
+  // When it ends instead, once the server has another run (nats::Connection::server_run) than this.
+  absl::Duration ends_in_other_run = {};
+  uint64_t server_run = 0;
 };
 
 // LeaseTable: the leases of one queue that this process holds, by the sequence of the message. The
@@ -48,7 +51,7 @@ class LeaseTable {
   std::optional<Lease> Find(uint64_t sequence, int deliveries) const;
   void End(uint64_t sequence, int deliveries);
   void EndAll();
-  // Moves the end of all leases by `by`; negative: earlier.
+  // Moves the ends of all leases by `by`; negative: earlier.
   void Shift(absl::Duration by);
   // Removes unsettled leases that lapsed before `time`.
   void Sweep(absl::Duration time);
@@ -178,6 +181,8 @@ class StreamQueue {
   // When on the monotonic clock a message may have been delivered to a pull that was sent at
   // `asked`.
   absl::Duration EarliestDelivery(const Delivery& delivery, absl::Duration asked) const;
+  // When the lease of a delivery that lasts until `ends` may end if the server is restarted.
+  absl::Duration EndAfterRestart(const Delivery& delivery, absl::Duration ends) const;
   // A message that came before the delay was over with which it was given back, as `record` says;
   // its place among those that came.
   struct Early {
