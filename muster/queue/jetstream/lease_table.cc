@@ -29,7 +29,10 @@ void LeaseTable::EndAll() {
 
 void LeaseTable::Shift(absl::Duration by) {
   base::MutexLock lock(&mu_);
-  for (auto& [sequence, lease] : leases_) lease.ends += by;
+  for (auto& [sequence, lease] : leases_) {
+    lease.ends += by;
+    lease.ends_in_other_run += by;
+  }
 }
 
 void LeaseTable::Sweep(absl::Duration time) {
