@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -104,7 +102,6 @@ class NatsConnection final : public Connection {
     return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
   }
   int64_t reconnects() const override;
-  uint64_t server_run() const override;
   int64_t errors() const override { return errors_; }
   int64_t requests_in_flight() const override { return requests_in_flight_; }
   int64_t max_payload() const override { return natsConnection_GetMaxPayload(connection_); }
@@ -133,7 +130,6 @@ class NatsConnection final : public Connection {
   const ConnectionOptions options_;
   PendingReplies replies_;
   std::atomic<bool> closing_{false};
-  mutable std::atomic<uint64_t> server_run_{0};
   std::atomic<int64_t> errors_{0};
   std::atomic<int64_t> requests_in_flight_{0};
   Event closed_;
@@ -153,14 +149,6 @@ int64_t NatsConnection::reconnects() const {
     natsStatistics_Destroy(statistics);
   }
   return static_cast<int64_t>(reconnects);
-}
-
-uint64_t NatsConnection::server_run() const {
-  char id[256] = "";
-  if (connected() && natsConnection_GetConnectedServerId(connection_, id, sizeof(id)) == NATS_OK) {
-    server_run_ = std::hash<std::string_view>()(id);
-  }
-  return server_run_;
 }
 
 void NatsConnection::OnDisconnected(natsConnection*, void* self) {

@@ -169,9 +169,6 @@ class Connection {
   // How often the connection was lost and is back. It grows before anything is sent or received
   // over the new connection, and once the server knows the subscriptions.
   virtual int64_t reconnects() const = 0;
-  // Names the run of the server that the connection is with, or was with last: a server that was
-  // restarted has another one, and so has another server of a cluster.
-  virtual uint64_t server_run() const { return 0; }
   // Errors that the client library has reported since the connection was opened.
   virtual int64_t errors() const { return 0; }
   // Requests that wait for an answer now.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
@@ -17,7 +16,6 @@
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/jetstream/stream_queue.h"
 #include "nlohmann/json.hpp"
-#include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/queue/jetstream/jetstream_fixture.h"
 
 namespace muster::queue::jetstream {
@@ -165,39 +163,6 @@ TEST_P(JetStreamQueueStoreTest, HasWhatWasGivenBackAtOnceAlsoAfterTheServerWasRe
     again += messages->size();
   }
   EXPECT_EQ(again, 2u);
-}
-
-// The server counts them from when the messages were put, and gives them to others: a holder that
-// took them for its own did their work twice.
-TEST_P(JetStreamQueueStoreTest, KnowsThatARestartEndsLeasesOfMessagesThatHadWaited) {
-  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Hours(1)).ok());
-  ASSERT_TRUE(store().Put(queue_, Bodies(4)).ok());
-  const auto young = store().Receive(queue_, {1});
-  ASSERT_EQ(young->size(), 1u) << young.status();
-  base::FakeClock clock;  // by which they have waited for two hours
-  clock.Advance(absl::Now() + absl::Hours(2) - clock.Now());
-  Options later = options_;
-  later.clock = &clock;
-  const Client worker(server_.url(), later);
-  const auto held = worker.store->Receive(queue_, {3});
-  ASSERT_EQ(held->size(), 3u) << held.status();
-  queue::UpdateRequest renewal;
-  renewal.receipt = (*held)[1].receipt;
-  renewal.visibility = absl::Hours(1);
-  ASSERT_TRUE(worker.store->Update(queue_, {renewal})->front().ok());
-  ASSERT_TRUE(worker.store->BeginAttempt(queue_, {(*held)[2].receipt})->front().ok());
-
-  server_.Stop();
-  server_.Restart();
-  ASSERT_TRUE(Insist([&] { return worker.store->Receive(queue_, {1}); }).ok());
-  ASSERT_TRUE(Insist([&] { return store().Receive(queue_, {1}); }).ok());
-  const auto begun = worker.store->BeginAttempt(
-      queue_, {(*held)[0].receipt, (*held)[1].receipt, (*held)[2].receipt});
-  ASSERT_TRUE(begun.ok()) << begun.status();
-  EXPECT_TRUE(absl::IsFailedPrecondition((*begun)[0].status())) << (*begun)[0].status();
-  EXPECT_TRUE((*begun)[1].ok()) << (*begun)[1].status();
-  EXPECT_TRUE(absl::IsFailedPrecondition((*begun)[2].status())) << (*begun)[2].status();
-  EXPECT_TRUE(store().BeginAttempt(queue_, {young->front().receipt})->front().ok());
 }
 
 TEST_P(JetStreamQueueStoreTest, AnswersInTimeWhileTheServerIsFrozen) {

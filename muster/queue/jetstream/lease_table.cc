@@ -29,10 +29,7 @@ void LeaseTable::EndAll() {
 
 void LeaseTable::Shift(absl::Duration by) {
   base::MutexLock lock(&mu_);
-  for (auto& [sequence, lease] : leases_) {
-    lease.ends += by;
-    lease.ends_in_other_run += by;
-  }
+  for (auto& [sequence, lease] : leases_) lease.ends += by;
 }
 
 void LeaseTable::Sweep(absl::Duration time) {

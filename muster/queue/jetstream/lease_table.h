@@ -19,9 +19,6 @@ struct Lease {
   bool interrupted = false;
   bool began = false;  // an attempt was charged under this lease
   int64_t term = 0;    // HeldLog::term() when it was received; lost in a later one
-  // When it ends instead, once the server has another run (nats::Connection::server_run) than this.
-  absl::Duration ends_in_other_run = {};
-  uint64_t server_run = 0;
 };
 
 // Thread-safe.
@@ -33,7 +30,7 @@ class LeaseTable {
   std::optional<Lease> Find(uint64_t sequence, int deliveries) const;
   void End(uint64_t sequence, int deliveries);
   void EndAll();
-  // Moves the ends of all leases by `by`; negative: earlier.
+  // Moves the end of all leases by `by`; negative: earlier.
   void Shift(absl::Duration by);
   // Removes unsettled leases that lapsed before `time`.
   void Sweep(absl::Duration time);

@@ -131,11 +131,6 @@ std::string AckSubjectOf(const queue::QueueId& queue, uint64_t sequence, uint64_
 // The stream in such a subject; empty: it has another form.
 absl::string_view StreamOfAck(absl::string_view subject);
 
-// With a delivery the server stores when the message was put, and with +WPI the present time, both
-// in whole seconds, cut off. After its restart, or a move of its leader, leases count from then
-// (findings/nats_leases_count_from_put_after_restart.sh).
-inline constexpr absl::Duration kStoredTo = absl::Seconds(1);
-
 // What acknowledges a delivery so that the server delivers the message again at once.
 inline constexpr char kAtOnceAgain[] = "-NAK";
 // Likewise, after `delay`. The server keeps that as what is left of a lease: when the duration of

@@ -99,10 +99,7 @@ absl::StatusOr<Lease> StreamQueue::LeaseOf(const Delivery& delivery) {
 
 bool StreamQueue::HasLapsed(const Delivery& delivery) const {
   const std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
-  if (!lease.has_value()) return false;
-  if (lease->ends <= Now() || WasGivenBack(*lease)) return true;
-  return lease->ends_in_other_run <= Now() &&
-         lease->server_run != prompt_->connection()->server_run();
+  return lease.has_value() && (lease->ends <= Now() || WasGivenBack(*lease));
 }
 
 absl::Status StreamQueue::EndAttempt(const Delivery& delivery,
@@ -155,7 +152,6 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
     if (LetsGo(requests[i])) given_back.push_back(ParseReceipt(id_, requests[i].receipt)->delivery);
   }
   held_.GivingBack(given_back);
-  const uint64_t server_run = prompt_->connection()->server_run();
   const absl::Duration asked = Now(), ends = asked + lease();
   const absl::Time now = options_->clock->Now();
   MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
@@ -176,8 +172,6 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Up
       leases_.End(delivery.sequence, delivery.deliveries);
     } else if (held.has_value()) {
       held->ends = ends;
-      held->ends_in_other_run = ends - kStoredTo;
-      held->server_run = server_run;
       leases_.Put(delivery.sequence, *held);
     }
     results.push_back(queue::UpdateResult{requests[i].receipt,

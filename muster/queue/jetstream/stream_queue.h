@@ -108,8 +108,6 @@ class StreamQueue {
   // When on the monotonic clock a message may have been delivered to a pull that was sent at
   // `asked`.
   absl::Duration EarliestDelivery(const Delivery& delivery, absl::Duration asked) const;
-  // When the lease of a delivery that lasts until `ends` may end if the server is restarted.
-  absl::Duration EndAfterRestart(const Delivery& delivery, absl::Duration ends) const;
   // A message that came before the delay was over with which it was given back, as `record` says;
   // its place among those that came.
   struct Early {

@@ -98,7 +98,6 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::PullWhatIsThere(int max
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_messages) {
   // Read before the pull: a lease must not seem to last longer here than at the server.
   const absl::Duration asked = Now();
-  const uint64_t server_run = prompt_->connection()->server_run();
   MUSTER_ASSIGN_OR_RETURN(const int64_t term, held_log_->RefreshTerm());
   const absl::Time asked_at = options_->clock->Now();
   leases_.Sweep(Now() - kForgetAfter);
@@ -113,8 +112,8 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
     deliveries.push_back(std::move(delivery));
   }
   held_.Add(deliveries);
-  absl::StatusOr<std::vector<Early>> recalled = Recall(
-      absl::MakeSpan(messages), deliveries, {.ends = ends, .term = term, .server_run = server_run});
+  absl::StatusOr<std::vector<Early>> recalled =
+      Recall(absl::MakeSpan(messages), deliveries, {.ends = ends, .term = term});
   if (recalled.ok()) {
     PutOff(*std::move(recalled), deliveries, &messages);
     return messages;
@@ -153,12 +152,6 @@ absl::Duration StreamQueue::EarliestDelivery(const Delivery& delivery, absl::Dur
   return std::max(asked, Now() - age);
 }
 
-absl::Duration StreamQueue::EndAfterRestart(const Delivery& delivery, absl::Duration ends) const {
-  const absl::Duration age =
-      std::max(options_->clock->Now() - delivery.stored, absl::ZeroDuration());
-  return std::min(ends, Now() - age + lease()) - kStoredTo;
-}
-
 bool StreamQueue::Arrive(const Arrival& arrival, const queue::QueueStore::TakeMessage& take) {
   const absl::StatusOr<Delivery> delivery = ParseAckSubject(arrival.message.reply);
   if (!delivery.ok()) return take(delivery.status());
@@ -183,8 +176,7 @@ bool StreamQueue::Arrive(const Arrival& arrival, const queue::QueueStore::TakeMe
   const std::vector<Delivery> deliveries = {*delivery};
   held_.Add(deliveries);
   absl::StatusOr<std::vector<Early>> recalled =
-      Recall(absl::MakeSpan(messages), deliveries,
-             {.ends = ends, .term = *term, .server_run = prompt_->connection()->server_run()});
+      Recall(absl::MakeSpan(messages), deliveries, {.ends = ends, .term = *term});
   if (recalled.ok()) {
     PutOff(*std::move(recalled), deliveries, &messages);
     if (messages.empty()) {
@@ -216,7 +208,6 @@ absl::StatusOr<std::vector<StreamQueue::Early>> StreamQueue::Recall(
   for (size_t i = 0; i < deliveries.size(); ++i) {
     Lease lease = as;
     lease.deliveries = deliveries[i].deliveries;
-    lease.ends_in_other_run = EndAfterRestart(deliveries[i], lease.ends);
     if (lease.deliveries > 1) {
       if (const std::optional<AttemptRecord>& record = records[next++]; record.has_value()) {
         lease.attempts = record->attempts;
