@@ -250,7 +250,8 @@ class BatchScheduler {
   BatchRemover remover_;
   // These are of the one thread that sweeps.
   DeletedJobs deleted_jobs_;
-  absl::Duration deleted_jobs_at_ = absl::ZeroDuration();  // monotonic
+  // Monotonic; not at once, for only then it has heard which other initiators there are.
+  absl::Duration deleted_jobs_at_;
   BlobSweep blob_sweep_;
   absl::Duration blob_pass_at_;  // monotonic
   StoppedUploads stopped_uploads_;
