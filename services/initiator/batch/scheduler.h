@@ -132,6 +132,8 @@ class BatchScheduler {
 
   // As StoppedUploads::CheckRoom, of all uploads that no client sends.
   absl::Status CheckUploads();
+  // Of all uploads that no client sends.
+  StoppedUploads::Totals stopped_uploads() const { return stopped_uploads_.totals(); }
 
   // Gives up an open or sealed batch; then tells the workers and the batch's upload. The ledger
   // keeps one line of `reason`. NotFound: no such batch. FailedPrecondition: it is complete, or has
