@@ -53,6 +53,8 @@ std::vector<Metric> Catalogue() {
       kBatchProgress.entry(),
       kBatchEta.entry(),
       kBatchDeadlineRemaining.entry(),
+      kStoppedUploads.entry(),
+      kStoppedUploadBytes.entry(),
       kPartitionsOwned.entry(),
       kPartitionsUnowned.entry(),
       kPartitionChanges.entry(),

@@ -284,6 +284,15 @@ inline constexpr GaugeMetric<1> kBatchDeadlineRemaining{
     "Time until the first deadline of the open batches; negative: it has passed",
     {},
     Fold::kMin};
+inline constexpr GaugeMetric<0> kStoppedUploads{
+    "muster_stopped_uploads",
+    "uploads",
+    kInitiator,
+    {},
+    "Uploads that were cut off, and wait for their clients until they expire; with as many as "
+    "--max-stopped-uploads no further one begins"};
+inline constexpr GaugeMetric<0> kStoppedUploadBytes{
+    "muster_stopped_upload_bytes", "bytes", kInitiator, {}, "What has arrived of these"};
 
 // Who works on which partition, and who waits. A group of processors that read an event stream is
 // "STREAM/GROUP"; the controllers are "controller/ACCOUNT".

@@ -22,21 +22,25 @@ BatchMetrics::BatchMetrics(base::Clock* clock, telemetry::Registry* registry)
     : clock_(clock), registry_(registry), violations_(registry, telemetry::kSlaViolations) {}
 
 void BatchMetrics::Watch(batch::BatchScheduler* scheduler) {
-  reading_ =
-      telemetry::ReadAtScrape(registry_, "batches",
-                              {telemetry::kBatchProgress.entry(), telemetry::kBatchEta.entry(),
-                               telemetry::kBatchDeadlineRemaining.entry()},
-                              [this, scheduler](telemetry::Samples* samples) {
-                                const auto open = scheduler->OpenBatches(kMaxBatchesRead);
-                                if (!open.ok()) return open.status();
-                                ShowOpenBatches(*open, clock_->Now(), samples);
-                                // The counter is there before a batch is late, so that increase()
-                                // sees the first one.
-                                for (const batch::BatchStatus& status : *open) {
-                                  violations_.With({item::LogicalInput(status.batch.job)});
-                                }
-                                return absl::OkStatus();
-                              });
+  reading_ = telemetry::ReadAtScrape(
+      registry_, "batches",
+      {telemetry::kBatchProgress.entry(), telemetry::kBatchEta.entry(),
+       telemetry::kBatchDeadlineRemaining.entry(), telemetry::kStoppedUploads.entry(),
+       telemetry::kStoppedUploadBytes.entry()},
+      [this, scheduler](telemetry::Samples* samples) {
+        const auto stopped = scheduler->stopped_uploads();
+        samples->Set(telemetry::kStoppedUploads, {}, static_cast<double>(stopped.uploads));
+        samples->Set(telemetry::kStoppedUploadBytes, {}, static_cast<double>(stopped.bytes));
+        const auto open = scheduler->OpenBatches(kMaxBatchesRead);
+        if (!open.ok()) return open.status();
+        ShowOpenBatches(*open, clock_->Now(), samples);
+        // The counter is there before a batch is late, so that increase()
+        // sees the first one.
+        for (const batch::BatchStatus& status : *open) {
+          violations_.With({item::LogicalInput(status.batch.job)});
+        }
+        return absl::OkStatus();
+      });
 }
 
 void ShowOpenBatches(const std::vector<batch::BatchStatus>& open, absl::Time now,

@@ -1,5 +1,6 @@
 // BatchMetrics: how far the open batches of this initiator are, by the input queue of their job,
-// and which batches were late. A batch is never a label of its own.
+// what it holds of uploads that were cut off, and which batches were late. A batch is never a label
+// of its own.
 #pragma once
 
 #include <cstdint>

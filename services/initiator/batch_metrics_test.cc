@@ -18,7 +18,7 @@ namespace {
 using telemetry::Shown;
 
 // Content that has arrived as a whole.
-class WholeContent final : public batch::ContentStore {
+class WholeContent : public batch::ContentStore {
  public:
   bool Stores(const ledger::Batch&) const override { return true; }
   std::string PathOf(uint64_t) const override { return ""; }
@@ -107,6 +107,36 @@ TEST_F(BatchMetricsTest, ShowsTheBatchesThatAreOpen) {
       << "nothing is promised";
   ASSERT_TRUE(ledger_->CancelIfOpen(number_, clock_.Now(), "").ok());
   EXPECT_EQ(Shown(registry_, progress), std::nullopt) << "no batch is open";
+  metrics_.Close();
+}
+
+// An upload of which 100 bytes have arrived, and that no client sends.
+class CutOffContent final : public WholeContent {
+ public:
+  bool IsSealed(uint64_t) const override { return false; }
+  std::optional<Arrived> ArrivedOf(uint64_t) override { return Arrived{.bytes = 100}; }
+};
+
+TEST_F(BatchMetricsTest, ShowsHowManyUploadsWereCutOffAndWhatHasArrivedOfThem) {
+  CutOffContent content;
+  batch::EngineDependencies dependencies = Dependencies();
+  dependencies.content = &content;
+  for (const uint64_t number : {21, 22}) {
+    ledger::Batch batch;
+    batch.number = number;
+    batch.request_id = std::to_string(number);
+    batch.created = clock_.Now();
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  }
+  batch::BatchScheduler scheduler(dependencies, {.threads = 0});
+  metrics_.Watch(&scheduler);
+  EXPECT_EQ(Shown(registry_, "muster_stopped_uploads"), 0);
+  ASSERT_TRUE(scheduler.Start().ok());
+  EXPECT_EQ(Shown(registry_, "muster_stopped_uploads"), 2);
+  EXPECT_EQ(Shown(registry_, "muster_stopped_upload_bytes"), 200);
+  scheduler.NoteSender(21);
+  EXPECT_EQ(Shown(registry_, "muster_stopped_uploads"), 1);
+  EXPECT_EQ(Shown(registry_, "muster_stopped_upload_bytes"), 100);
   metrics_.Close();
 }
 

@@ -419,6 +419,9 @@ batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts
     tools.find_elsewhere = [parts](uint64_t batch) {
       return parts->other_ledgers.Get(batch).status();
     };
+    tools.find_open_elsewhere = [parts](const std::string& job) {
+      return parts->other_ledgers.FindOpenBatch(job);
+    };
     tools.decide = [parts](uint64_t batch) { return parts->submissions.Decide(batch); };
     tools.restore_requests = [parts, ledger = ledger_.get()] {
       return parts->claims.RestoreLost(ledger);
@@ -485,12 +488,10 @@ std::vector<v1::ScalingTarget> InitiatorRole::StartedTargets(
 
 absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(
     absl::string_view job) const {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, ledger_->ListOpen());
-  for (const uint64_t number : open) {
-    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
-    if (batch.job == job && !ledger::IsOver(batch.state)) return number;
-  }
-  return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(std::optional<uint64_t> batch, batch::FindOpenBatch(*ledger_, job));
+  if (batch.has_value() || directory_id_.empty()) return batch;
+  // One that does not answer keeps no job: the job's queues stay until it does.
+  return parts_->other_ledgers.FindOpenBatch(std::string(job)).value_or(std::nullopt);
 }
 
 std::vector<rpc::ServedService> InitiatorRole::services() {

@@ -132,6 +132,25 @@ absl::StatusOr<std::map<uint64_t, std::string>> RemoteBatchRecords::ReopenItems(
   return refused;
 }
 
+absl::StatusOr<std::optional<uint64_t>> RemoteBatchRecords::FindOpenBatch(const std::string& job) {
+  v1::FindOpenBatchRequest request;
+  request.set_job(job);
+  v1::FindOpenBatchResponse response;
+  absl::Status unknown;
+  const auto judge = [&unknown](const absl::Status& answer) {
+    if (!answer.ok() && !absl::IsNotFound(answer)) unknown.Update(answer);
+    return rpc::Verdict{.ask_on = !answer.ok()};
+  };
+  MUSTER_ASSIGN_OR_RETURN(const rpc::Asked asked,
+                          initiators_.Ask({.most = kAll, .timeout = timeout_}, &Stub::FindOpenBatch,
+                                          request, &response, judge));
+  if (asked.answer.has_value() && asked.answer->ok()) return response.batch();
+  if (!asked.silence.ok()) return absl::UnavailableError(asked.silence.message());
+  MUSTER_RETURN_IF_ERROR(unknown);
+  if (asked.instances == 0) return absl::UnavailableError("no initiator is known");
+  return std::nullopt;
+}
+
 absl::StatusOr<v1::LocateContentResponse> RemoteBatchRecords::LocateContent(
     uint64_t batch, const std::string& owner, const std::string& boot_id) {
   v1::LocateContentRequest request;

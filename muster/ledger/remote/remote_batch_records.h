@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,11 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
   // those that get none, and why. FailedPrecondition: the batch is cancelled.
   absl::StatusOr<std::map<uint64_t, std::string>> ReopenItems(uint64_t batch,
                                                               absl::Span<const uint64_t> items);
+
+  // A batch of the job that is not over, of any initiator that is known; nullopt: each of them has
+  // answered that it has none. Unavailable: one does not answer, or none is known. Unimplemented:
+  // one is older than the call.
+  absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(const std::string& job);
 
   // Where the batch's content lies, if that is on the host with the boot id `boot_id`.
   absl::StatusOr<v1::LocateContentResponse> LocateContent(uint64_t batch, const std::string& owner,

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,10 +79,22 @@ class Initiator : public v1::LedgerService::Service {
 
 class NewerInitiator final : public Initiator {
  public:
+  // Has an open batch of the job "shop", and of no other; 0: of none.
+  explicit NewerInitiator(uint64_t open = 0) : open_(open) {}
+
+  grpc::Status FindOpenBatch(grpc::ServerContext*, const v1::FindOpenBatchRequest* request,
+                             v1::FindOpenBatchResponse* response) override {
+    response->set_batch(open_);
+    if (open_ != 0 && request->job() == "shop") return grpc::Status::OK;
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, "none");
+  }
   grpc::Status ReopenItems(grpc::ServerContext*, const v1::ReopenItemsRequest*,
                            v1::ReopenItemsResponse*) override {
     return grpc::Status::OK;
   }
+
+ private:
+  const uint64_t open_;
 };
 
 class RemoteBatchRecordsTest : public ::testing::Test {
@@ -154,6 +167,21 @@ TEST_F(RemoteBatchRecordsTest, AsksOnBeyondAnInitiatorThatIsOlderThanTheCall) {
   NewerInitiator newer;
   known_.push_back(newer.address());
   EXPECT_EQ(records_.ReopenItems(1, {7}).status(), absl::OkStatus());
+}
+
+TEST_F(RemoteBatchRecordsTest, FindsAnOpenBatchOfAJobAtAnyInitiatorAndKnowsWhenItCannotTell) {
+  NewerInitiator idle, busy(7);
+  known_ = {idle.address(), busy.address()};
+  EXPECT_EQ(*records_.FindOpenBatch("shop"), 7u);
+  EXPECT_EQ(*records_.FindOpenBatch("other"), std::nullopt);
+  known_ = {idle.address(), initiator_.address()};
+  EXPECT_TRUE(absl::IsUnimplemented(records_.FindOpenBatch("shop").status())) << "one is older";
+  known_ = {"localhost:1", idle.address()};
+  EXPECT_TRUE(absl::IsUnavailable(records_.FindOpenBatch("shop").status())) << "one is away";
+  known_ = {"localhost:1", busy.address()};
+  EXPECT_EQ(*records_.FindOpenBatch("shop"), 7u);
+  known_ = {};
+  EXPECT_TRUE(absl::IsUnavailable(records_.FindOpenBatch("shop").status())) << "none is known yet";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
+#include "services/initiator/batch/deleted_jobs.h"
 
 namespace muster::initiator::api {
 namespace {
@@ -150,6 +152,18 @@ grpc::Status LedgerService::FindRequest(grpc::ServerContext* context,
     if (!find_request_) return absl::FailedPreconditionError("this initiator is alone");
     MUSTER_ASSIGN_OR_RETURN(const uint64_t batch, find_request_(*request));
     response->set_batch(batch);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status LedgerService::FindOpenBatch(grpc::ServerContext* context,
+                                          const v1::FindOpenBatchRequest* request,
+                                          v1::FindOpenBatchResponse* response) {
+  return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> batch,
+                            batch::FindOpenBatch(*ledger_, request->job()));
+    if (!batch.has_value()) return absl::NotFoundError("no batch of the job is open here");
+    response->set_batch(*batch);
     return absl::OkStatus();
   });
 }

@@ -70,6 +70,8 @@ class LedgerService final : public v1::LedgerService::Service {
                            v1::ReopenItemsResponse* response) override;
   grpc::Status FindRequest(grpc::ServerContext* context, const v1::FindRequestRequest* request,
                            v1::FindRequestResponse* response) override;
+  grpc::Status FindOpenBatch(grpc::ServerContext* context, const v1::FindOpenBatchRequest* request,
+                             v1::FindOpenBatchResponse* response) override;
   grpc::Status LocateContent(grpc::ServerContext* context, const v1::LocateContentRequest* request,
                              v1::LocateContentResponse* response) override;
   grpc::Status ReadItems(grpc::ServerContext* context, const v1::ReadItemsRequest* request,

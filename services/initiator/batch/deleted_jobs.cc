@@ -66,12 +66,11 @@ absl::Status DeletedJobs::RemoveQueuesOf(const job::DeletedJob& job, const Names
 }
 
 absl::StatusOr<bool> DeletedJobs::HasOpenBatch(const std::string& job) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, deps_.ledger->ListOpen());
-  for (const uint64_t number : open) {
-    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, deps_.ledger->Get(number));
-    if (batch.job == job && !ledger::IsOver(batch.state)) return true;
+  MUSTER_ASSIGN_OR_RETURN(std::optional<uint64_t> batch, FindOpenBatch(*deps_.ledger, job));
+  if (!batch.has_value() && deps_.find_elsewhere) {
+    MUSTER_ASSIGN_OR_RETURN(batch, deps_.find_elsewhere(job));
   }
-  return false;
+  return batch.has_value();
 }
 
 absl::StatusOr<bool> DeletedJobs::HasDeadLetters(const std::vector<queue::QueueId>& queues) {
@@ -82,6 +81,16 @@ absl::StatusOr<bool> DeletedJobs::HasDeadLetters(const std::vector<queue::QueueI
     if (stats->poison > 0) return true;
   }
   return false;
+}
+
+absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(ledger::BatchLedger& ledger,
+                                                      absl::string_view job) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, ledger.ListOpen());
+  for (const uint64_t number : open) {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger.Get(number));
+    if (batch.job == job && !ledger::IsOver(batch.state)) return number;
+  }
+  return std::nullopt;
 }
 
 }  // namespace muster::initiator::batch

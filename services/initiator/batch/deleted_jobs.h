@@ -2,6 +2,9 @@
 // and consumers, which would stay for ever.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/job/job_registry.h"
@@ -31,15 +35,20 @@ class DeletedJobs {
     ledger::BatchLedger* ledger = nullptr;
     JobQueues* job_queues = nullptr;
     base::Clock* clock = nullptr;
+    // A batch of the job that is not over, of any other initiator; nullopt: none of them has one.
+    // An error: it is not known. Empty: there is no other initiator.
+    std::function<absl::StatusOr<std::optional<uint64_t>>(const std::string& job)> find_elsewhere =
+        nullptr;
   };
 
   DeletedJobs(const Dependencies& dependencies, std::string account)
       : deps_(dependencies), account_(std::move(account)) {}
 
   // Looks once at each job that was deleted kDeletedFor ago. It keeps what somebody may still want:
-  // the queues of a job that is there again, or of which a batch of this initiator is open, and
-  // those of a job with dead letters, which wait for a redrive. What else a queue holds is left
-  // from batches that are over; an open batch of an initiator that is away puts its items again,
+  // the queues of a job that is there again, or of which a batch is open here or at an initiator
+  // that is known, and those of a job with dead letters, which wait for a redrive. While such an
+  // initiator does not answer they stay, too. What else a queue holds is left from batches that are
+  // over; an open batch of an initiator that is away, and no longer known, puts its items again
   // once there is the job. The error is the first one; it does not keep other jobs from their turn.
   absl::Status Sweep();
 
@@ -55,5 +64,9 @@ class DeletedJobs {
   const Dependencies deps_;
   const std::string account_;
 };
+
+// A batch of the job that is not over; nullopt: the ledger has none. Errors are the ledger's.
+absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(ledger::BatchLedger& ledger,
+                                                      absl::string_view job);
 
 }  // namespace muster::initiator::batch

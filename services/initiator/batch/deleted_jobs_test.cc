@@ -1,6 +1,7 @@
 #include "services/initiator/batch/deleted_jobs.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -102,6 +103,26 @@ TEST_F(DeletedJobsTest, KeepTheirQueuesWhileABatchIsOpen) {
   EXPECT_THAT(QueueNames(), SizeIs(4));
   ASSERT_TRUE(ledger_->Cancel(1, clock_.Now(), "").ok());
   ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_THAT(QueueNames(), SizeIs(2));
+}
+
+// An initiator without a batch of the job removed the queues of another one's.
+TEST_F(DeletedJobsTest, KeepTheirQueuesWhileAnotherInitiatorHasAnOpenBatchOrDoesNotAnswer) {
+  absl::StatusOr<std::optional<uint64_t>> answer = 7;
+  DeletedJobs deleted({&jobs_, queues_.get(), ledger_.get(), &job_queues_, &clock_,
+                       [&](const std::string& job) {
+                         EXPECT_EQ(job, "shop");
+                         return answer;
+                       }},
+                      "local");
+  Delete("shop");
+  ASSERT_TRUE(deleted.Sweep().ok());
+  EXPECT_THAT(QueueNames(), SizeIs(4));
+  answer = absl::UnavailableError("initiator-1 does not answer");
+  EXPECT_TRUE(absl::IsUnavailable(deleted.Sweep()));
+  EXPECT_THAT(QueueNames(), SizeIs(4));
+  answer = std::nullopt;
+  ASSERT_TRUE(deleted.Sweep().ok());
   EXPECT_THAT(QueueNames(), SizeIs(2));
 }
 

@@ -84,6 +84,9 @@ struct EngineDependencies {
   std::function<absl::Status(const ledger::Batch&)> settle_request = nullptr;
   // As of BlobSweep.
   std::function<absl::Status(uint64_t batch)> find_elsewhere = nullptr;
+  // As find_elsewhere of DeletedJobs.
+  std::function<absl::StatusOr<std::optional<uint64_t>>(const std::string& job)>
+      find_open_elsewhere = nullptr;
   // Registers batches with the report while their first items are put; null: that waits until the
   // report has answered.
   base::WorkerPool* registrations = nullptr;

@@ -103,6 +103,8 @@ class BatchScheduler {
 
   // As StoppedUploads::CheckRoom, of all uploads that no client sends.
   absl::Status CheckUploads();
+  // Of all uploads that no client sends.
+  StoppedUploads::Totals stopped_uploads() const { return stopped_uploads_.totals(); }
 
   // Gives up an open or sealed batch; then tells the workers and the batch's upload. The ledger
   // keeps one line of `reason`. NotFound: no such batch. FailedPrecondition: it is complete, or has
@@ -221,7 +223,8 @@ class BatchScheduler {
   BatchRemover remover_;
   // These are of the one thread that sweeps.
   DeletedJobs deleted_jobs_;
-  absl::Duration deleted_jobs_at_ = absl::ZeroDuration();  // monotonic
+  // Monotonic; not at once, for only then it has heard which other initiators there are.
+  absl::Duration deleted_jobs_at_;
   BlobSweep blob_sweep_;
   absl::Duration blob_pass_at_;  // monotonic
   StoppedUploads stopped_uploads_;

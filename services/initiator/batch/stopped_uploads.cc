@@ -40,6 +40,11 @@ void StoppedUploads::RemoveLocked(uint64_t batch) {
   stopped_.erase(found);
 }
 
+StoppedUploads::Totals StoppedUploads::totals() const {
+  base::MutexLock lock(&mu_);
+  return {stopped_.size(), bytes_};
+}
+
 absl::Status StoppedUploads::CheckRoom() {
   base::MutexLock lock(&mu_);
   if (stopped_.size() < static_cast<size_t>(limits_.max_stopped) &&

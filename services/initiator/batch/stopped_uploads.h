@@ -44,6 +44,12 @@ class StoppedUploads {
   // upload may begin.
   absl::Status CheckRoom() ABSL_LOCKS_EXCLUDED(mu_);
 
+  struct Totals {
+    size_t uploads = 0;
+    uint64_t bytes = 0;
+  };
+  Totals totals() const ABSL_LOCKS_EXCLUDED(mu_);
+
   // Up to `max` that have expired, the longest expired first.
   std::vector<uint64_t> Expired(size_t max) ABSL_LOCKS_EXCLUDED(mu_);
   // False: also when a client went on with it after Expired.
@@ -63,7 +69,7 @@ class StoppedUploads {
   const UploadLimits limits_;
   base::Clock* const clock_;  // not owned
 
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   std::map<uint64_t, Stopped> stopped_ ABSL_GUARDED_BY(mu_);
   std::set<std::pair<absl::Duration, uint64_t>> by_expiry_ ABSL_GUARDED_BY(mu_);  // of stopped_
   uint64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;                                       // likewise
