@@ -1,9 +1,9 @@
 // User delegation keys: what a caller with a bearer token gets, to sign shared access signatures
 // with it that name the caller.
 //
-// Nothing is kept of a key: its bytes are an HMAC by the account's key over what it is for, which the
-// SAS repeats. So every gateway with the account's keys knows all keys, and a key of the account that
-// is replaced ends those that were made with it.
+// Nothing is kept of a key: its bytes are an HMAC by the account's key over what it is for, which
+// the SAS repeats. So every gateway with the account's keys knows all keys, and a key of the
+// account that is replaced ends those that were made with it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,3 @@
-#include "services/queue-gateway/auth/user_delegation.h"
-
 #include <optional>
 
 #include "absl/status/statusor.h"
@@ -8,6 +6,7 @@
 #include "absl/time/time.h"
 #include "muster/base/status.h"
 #include "services/queue-gateway/auth/sas_time.h"
+#include "services/queue-gateway/auth/user_delegation.h"
 #include "services/queue-gateway/operations/operations.h"
 #include "services/queue-gateway/protocol/reply.h"
 #include "services/queue-gateway/protocol/xml_reader.h"
@@ -25,8 +24,7 @@ struct Life {
 };
 
 absl::StatusOr<absl::Time> TimeOf(const protocol::XmlElement& element, absl::string_view name) {
-  const std::optional<absl::Time> time =
-      auth::ParseSasTime(element.TextOf(name).value_or(""));
+  const std::optional<absl::Time> time = auth::ParseSasTime(element.TextOf(name).value_or(""));
   if (time.has_value()) return *time;
   return absl::InvalidArgumentError(absl::StrCat("<", name, "> is missing or is no time"));
 }
