@@ -183,7 +183,7 @@ std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request&
   if (is_version) context->version = call.version;
   if (!is_target) return ErrorReply(protocol::Error(ErrorCode::kInvalidUri), *context);
   const auto is_account = [this](const std::string& name) {
-    return authenticator_->KnowsAccount(name);
+    return authenticator_->FindAccount(name) != nullptr;
   };
   auto resource = protocol::FindResource(HeaderText(request, "host"), call.target, is_account);
   if (!resource.ok()) return ErrorReply(resource.error(), *context);
@@ -210,6 +210,10 @@ std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request&
   if (call.version.empty()) call.version = verdict.service_version;
   if (call.version.empty()) call.version = protocol::kFirstVersion;
   context->version = call.version;
+  if (*operation == auth::Operation::kGetUserDelegationKey) {
+    call.caller = verdict.caller;
+    call.account = authenticator_->FindAccount(call.resource.account);
+  }
   const absl::Duration wait = throttle_->Admit(call.resource.account, call.resource.queue);
   if (wait > absl::ZeroDuration()) {
     metrics_.Throttled(call.queue());

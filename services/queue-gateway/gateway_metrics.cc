@@ -15,6 +15,8 @@ absl::string_view NameOf(auth::Operation operation) {
       return "set_service_properties";
     case auth::Operation::kGetServiceStats:
       return "get_service_stats";
+    case auth::Operation::kGetUserDelegationKey:
+      return "get_user_delegation_key";
     case auth::Operation::kCreateQueue:
       return "create_queue";
     case auth::Operation::kDeleteQueue:

@@ -14,9 +14,11 @@
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "muster/telemetry/registry.h"
+#include "services/queue-gateway/auth/mac.h"
 #include "services/queue-gateway/operations/acl.h"
 #include "services/queue-gateway/operations/long_polls.h"
 #include "services/queue-gateway/operations/waking_store.h"
+#include "services/queue-gateway/protocol/xml_reader.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/queue-gateway/auth/signed_requests.h"
 #include "tests/fakes/sync/memory_sync_store.h"
@@ -357,6 +359,135 @@ TEST_F(GatewayTest, SaysWhyAnHttpRequestIsNone) {
   EXPECT_EQ(Said(gateway_->Refuse(501)), "501 NotImplemented");
   EXPECT_EQ(Said(gateway_->Refuse(503)), "503 ServerBusy");
   EXPECT_EQ(Header(gateway_->Refuse(503), "Retry-After"), "1");
+}
+
+// A caller with a token gets a key, signs with it, and hands the SAS to others.
+class UserDelegationTest : public GatewayTest {
+ protected:
+  UserDelegationTest() {
+    authenticator_with_oauth_.emplace(&accounts_, bearer_.get(), &clock_);
+    gateway_ = std::make_unique<Gateway>(&*authenticator_with_oauth_, &throttle_, stores_);
+    EXPECT_TRUE(queues_->CreateQueue({"sally", "my-queue"}, {}).ok());
+  }
+
+  http::Reply AskForKey(http::Headers headers, const std::string& body) {
+    http::Request request;
+    request.method = "POST";
+    request.target = "/sally/?restype=service&comp=userdelegationkey";
+    request.headers = std::move(headers);
+    request.headers.emplace_back("Host", "localhost:1");
+    request.headers.emplace_back("x-ms-version", "2026-04-06");
+    request.body = body;
+    request.peer_ip = "192.0.2.1";
+    request.is_https = true;
+    return gateway_->Handle(request);
+  }
+
+  static std::string Times(const std::string& start, const std::string& expiry) {
+    return absl::StrCat("<KeyInfo><Start>", start, "</Start><Expiry>", expiry,
+                        "</Expiry></KeyInfo>");
+  }
+
+  // A SAS that any SDK makes of the key.
+  static Fields Sas(const protocol::XmlElement& key) {
+    Fields sas = {{"sp", "rp"},
+                  {"st", "2011-11-10T00:00:00Z"},
+                  {"se", "2011-11-12T00:00:00Z"},
+                  {"skoid", *key.TextOf("SignedOid")},
+                  {"sktid", *key.TextOf("SignedTid")},
+                  {"skt", *key.TextOf("SignedStart")},
+                  {"ske", *key.TextOf("SignedExpiry")},
+                  {"sks", *key.TextOf("SignedService")},
+                  {"skv", *key.TextOf("SignedVersion")},
+                  {"sip", "192.0.2.1"},
+                  {"spr", "https,http"},
+                  {"sv", "2026-04-06"}};
+    const std::string text = absl::StrCat(
+        "rp\n2011-11-10T00:00:00Z\n2011-11-12T00:00:00Z\n/queue/sally/my-queue\n", sas[3].second,
+        "\n", sas[4].second, "\n", sas[5].second, "\n", sas[6].second, "\n", sas[7].second, "\n",
+        sas[8].second, "\n\n\n192.0.2.1\nhttps,http\n2026-04-06");
+    std::string bytes;
+    EXPECT_TRUE(absl::Base64Unescape(*key.TextOf("Value"), &bytes));
+    sas.emplace_back("sig", absl::Base64Escape(auth::HmacSha256(bytes, text)));
+    return sas;
+  }
+
+  const std::string token_ =
+      absl::StrCat("Bearer ", absl::WebSafeBase64Escape(R"({"alg":"RS256"})"), ".",
+                   absl::WebSafeBase64Escape(
+                       R"({"iss":"https://sts.windows.net/c3/","aud":"https://storage.azure.com",)"
+                       R"("exp":1420969600,"oid":"1-1","tid":"2-2"})"),
+                   ".c2ln");
+  const std::string times_ = Times("2011-11-10T12:00:00Z", "2011-11-13T00:00:00Z");
+  std::unique_ptr<auth::BearerVerifier> bearer_ = *auth::BearerVerifier::Open({}, &clock_);
+  std::optional<auth::Authenticator> authenticator_with_oauth_;
+};
+
+TEST_F(UserDelegationTest, GivesAKeyThatSignsForAnyGatewayWithTheAccount) {
+  const http::Reply reply = AskForKey({{"Authorization", token_}}, times_);
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const auto key = protocol::ParseXml(reply.body);
+  ASSERT_TRUE(key.ok()) << key.status();
+  EXPECT_THAT(reply.body,
+              HasSubstr("<UserDelegationKey><SignedOid>1-1</SignedOid><SignedTid>2-2</SignedTid>"
+                        "<SignedStart>2011-11-10T12:00:00Z</SignedStart>"
+                        "<SignedExpiry>2011-11-13T00:00:00Z</SignedExpiry>"
+                        "<SignedService>q</SignedService>"
+                        "<SignedVersion>2026-04-06</SignedVersion><Value>"));
+  const Fields sas = Sas(*key);
+  gateway_ = std::make_unique<Gateway>(&authenticator_, &throttle_, stores_);  // another one
+  const http::Reply got = Ask("GET", With(sas, "/sally/my-queue/messages"));
+  EXPECT_EQ(got.status, 200) << got.body;
+  EXPECT_EQ(Said(Ask("POST", With(sas, "/sally/my-queue/messages"), {}, kMessage)),
+            "403 AuthorizationPermissionMismatch");
+  EXPECT_EQ(Said(Ask("GET", With(sas, "/sally/other-queue/messages"))), "403 AuthenticationFailed");
+  const Fields others = {{"sp", "rup"},
+                         {"st", "2011-11-10T00:00:01Z"},
+                         {"se", "2011-11-12T00:00:01Z"},
+                         {"skoid", "1-2"},
+                         {"sktid", "2-1"},
+                         {"skt", "2011-11-10T12:00:01Z"},
+                         {"ske", "2011-11-14T00:00:00Z"},
+                         {"sks", "b"},
+                         {"skv", "2026-04-07"},
+                         {"skdutid", "2-2"},
+                         {"sduoid", "1-1"},
+                         {"sip", "192.0.2.1-192.0.2.9"},
+                         {"spr", "https"},
+                         {"sv", "2026-04-07"}};
+  for (const auto& [name, value] : others) {
+    Fields changed = sas;
+    auth::testing::SetField(&changed, name, value);
+    EXPECT_EQ(Said(Ask("GET", With(changed, "/sally/my-queue/messages"))),
+              "403 AuthenticationFailed")
+        << name;
+  }
+}
+
+TEST_F(UserDelegationTest, EndsASasWithItsKey) {
+  const http::Reply reply =
+      AskForKey({{"Authorization", token_}}, Times("2011-11-10T12:00:00Z", "2011-11-11T06:00:00Z"));
+  const std::string get = With(Sas(*protocol::ParseXml(reply.body)), "/sally/my-queue/messages");
+  EXPECT_EQ(Ask("GET", get).status, 200);
+  clock_.StepWallClock(absl::Hours(7));
+  const http::Reply late = Ask("GET", get);
+  EXPECT_EQ(Said(late), "403 AuthenticationFailed");
+  EXPECT_THAT(late.body, HasSubstr("the key of the SAS is not valid now"));
+}
+
+TEST_F(UserDelegationTest, GivesNoKeyWithoutATokenOrForTooLong) {
+  EXPECT_EQ(AskForKey({}, times_).status, 401);
+  const http::Headers token = {{"Authorization", token_}};
+  for (const std::string& body :
+       {std::string(), std::string("<KeyInfo/>"), Times("soon", "2011-11-13"),
+        Times("2011-11-10", "2011-11-10"), Times("2011-11-01", "2011-11-10"),
+        Times("2011-11-10", "2011-11-19")}) {
+    EXPECT_EQ(Said(AskForKey(token, body)), "400 InvalidXmlDocument") << body;
+  }
+  const Fields account = auth::testing::AccountSas();
+  EXPECT_EQ(Said(Ask("POST", With(account, "/sally/?restype=service&comp=userdelegationkey"), {},
+                     times_)),
+            "403 AuthorizationPermissionMismatch");
 }
 
 TEST_F(GatewayTest, CountsRequestsByOperationAndCode) {

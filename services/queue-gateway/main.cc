@@ -84,6 +84,8 @@ void Drain(const Options& options, const Served& served, http::Server* server) {
   const absl::Duration end = clock->Monotonic() + options.drain_grace;
   served.state->Drain();
   base::Log(base::kInfo, "draining");
+  // First: the answers of those that wait tell their clients to come back elsewhere.
+  server->BeginDrain();
   served.polls->Drain();
   if (served.admin != nullptr) served.admin->Drain(options.drain_grace);
   server->Drain(std::max(absl::ZeroDuration(), end - clock->Monotonic()));

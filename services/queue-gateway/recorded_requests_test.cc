@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/queue-gateway/auth/authenticator.h"
+#include "services/queue-gateway/auth/mac.h"
 #include "services/queue-gateway/protocol/target.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/queue-gateway/auth/signed_requests.h"
@@ -171,6 +172,25 @@ TEST(RecordedRequestsTest, HaveSignaturesThatAreAcceptedAndNotWithAnotherValue) 
       }
       ASSERT_NE(changed.query, recorded.request.query) << name;
       EXPECT_FALSE(CheckSas(changed).ok()) << recorded.client << " " << name;
+    }
+  }
+}
+
+TEST(RecordedRequestsTest, HaveSignaturesByADelegatedKey) {
+  for (const Recorded& recorded : ReadAll(auth::testing::kRecordedDelegations)) {
+    const auto token = auth::ParseSas(recorded.request);
+    ASSERT_TRUE(token.ok()) << token.status();
+    EXPECT_EQ(auth::SasStringToSign(*token, kAccount.name, "sasq"), recorded.signed_text);
+    EXPECT_EQ(auth::HmacSha256("a test key", recorded.signed_text), token->mac);
+    EXPECT_FALSE(CheckSas(recorded.request).ok()) << "the key is not one of the account";
+    for (size_t i = 0; i < recorded.request.query.size(); ++i) {
+      SignedRequest changed = recorded.request;
+      changed.query[i].second = "2027-01-01";
+      if (changed.query[i].first == "sig" || changed.query[i].first == "sr") continue;
+      const auto other = auth::ParseSas(changed);
+      ASSERT_TRUE(other.ok()) << other.status();
+      EXPECT_NE(auth::SasStringToSign(*other, kAccount.name, "sasq"), recorded.signed_text)
+          << changed.query[i].first;
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "services/queue-gateway/auth/mac.h"
 #include "services/queue-gateway/auth/sas.h"
 #include "services/queue-gateway/auth/sas_time.h"
+#include "services/queue-gateway/auth/user_delegation.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {
@@ -59,9 +60,23 @@ void CheckText(const SasToken& token, const std::string& text) {
   const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
   if (token.is_account) {
     Must(lines == (token.version >= "2020-12-06" ? 11 : 10), "an account SAS signs its fields");
+  } else if (token.is_delegation) {
+    Must(lines == 15, "a user delegation SAS signs its fields");
   } else {
     Must(lines == (token.version >= "2015-04-05" ? 8 : 6), "a service SAS signs its fields");
   }
+}
+
+// What signs the SAS: the account's key, or one that was made of it.
+std::string KeyOf(const SasToken& token) {
+  const std::string& key = Dev().keys[0];
+  if (!token.is_delegation) return key;
+  return UserDelegationKey({{token.key_object_id, token.key_tenant_id},
+                            token.key_start,
+                            token.key_expiry,
+                            token.key_service,
+                            token.key_version},
+                           Dev().name, key);
 }
 
 }  // namespace
@@ -85,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return CheckSas(request, Operation::kGetMessages, Dev(), policies, absl::UnixEpoch());
   };
   Must(!check().ok(), "a SAS without its signature is refused");
-  request.query.back().second = absl::Base64Escape(HmacSha256(Dev().keys[0], text));
+  request.query.back().second = absl::Base64Escape(HmacSha256(KeyOf(*token), text));
   const Verdict verdict = check();
   Must(verdict.detail.size() <= kMaxDetailBytes, "a detail is bounded");
   Must(!absl::StrContains(verdict.detail, "not that of this SAS"), "its own signature is right");

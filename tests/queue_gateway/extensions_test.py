@@ -89,6 +89,31 @@ class LongPollTest(GatewayTest):
         self.assertEqual(waiter.texts, ["a"])
 
 
+class DrainTest(unittest.TestCase):
+
+    def test_answers_what_was_asked_and_says_that_the_connection_ends(self):
+        """Without that, some clients send their next call on it, and see it cut off."""
+        with tempfile.TemporaryDirectory(prefix="muster-gateway-") as folder, \
+                contextlib.ExitStack() as stack:
+            running = Gateway(pathlib.Path(folder) / "data")
+
+            def client():
+                return stack.enter_context(contextlib.closing(Client(running.address)))
+            self.assertEqual(
+                client().ask("PUT", "/polled", headers=metadata(longpoll=50)).said, "201")
+            path = f"/{gateway.ACCOUNT}/polled/messages"
+            waiting = [client().connection for _ in range(8)]
+            for connection in waiting:
+                connection.request("GET", path, headers=gateway.signed_headers("GET", path))
+            # Connections are accepted in their order.
+            self.assertEqual(client().ask("GET", "/polled?comp=metadata").said, "200")
+            self.assertEqual(running.stop(), 0)
+            for connection in waiting:
+                reply = connection.getresponse()
+                self.assertEqual((reply.status, reply.headers["Connection"]), (200, "close"))
+                self.assertIn(b"<QueueMessagesList/>", reply.read())
+
+
 class PoisonTest(unittest.TestCase):
 
     def test_moves_each_poison_message_once_however_often_it_is_killed(self):

@@ -122,6 +122,9 @@ class Scenario:
             metadata = expected.get("metadata", {})
             expected = {**expected, **({"metadata": {n.lower(): v for n, v in metadata.items()}}
                                        if metadata else {})}
+        if step["do"] == "ListQueues" and TRAITS.get("lowers_sent_names") and "metadata" in expected:
+            expected["metadata"] = [{n.lower(): v for n, v in metadata.items()}
+                                    for metadata in expected["metadata"]]
         return expected
 
     def run(self, step):

@@ -13,12 +13,15 @@ Verdict Authenticator::Check(const SignedRequest& request, Operation operation,
                              const PolicyReader& policies) const {
   const std::shared_ptr<const Account> account = accounts_->Find(request.account);
   if (account == nullptr) return Refuse(VerdictCode::kResourceNotFound, "");
-  if (request.Header("authorization").has_value()) return CheckHeader(request, *account);
+  if (request.Header("authorization").has_value()) {
+    return CheckHeader(request, operation, *account);
+  }
   if (HasSas(request)) return CheckSas(request, operation, *account, policies, clock_->Now());
   return RefuseWithoutCredential(request);
 }
 
-Verdict Authenticator::CheckHeader(const SignedRequest& request, const Account& account) const {
+Verdict Authenticator::CheckHeader(const SignedRequest& request, Operation operation,
+                                   const Account& account) const {
   const auto headers = std::count_if(request.headers.begin(), request.headers.end(),
                                      [](const auto& h) { return h.first == "authorization"; });
   if (headers > 1) {
@@ -30,7 +33,10 @@ Verdict Authenticator::CheckHeader(const SignedRequest& request, const Account& 
     return Refuse(VerdictCode::kInvalidAuthenticationInfo, credential.status().message());
   }
   if (credential->scheme == "sharedkey" || credential->scheme == "sharedkeylite") {
-    return CheckSharedKey(request, *credential, account, clock_->Now());
+    Verdict verdict = CheckSharedKey(request, *credential, account, clock_->Now());
+    if (!verdict.ok() || operation != Operation::kGetUserDelegationKey) return verdict;
+    return Refuse(VerdictCode::kAuthenticationFailed,
+                  "a user delegation key is for a caller with a bearer token");
   }
   if (credential->scheme == "bearer") return CheckBearer(request, *credential);
   return Refuse(VerdictCode::kInvalidAuthenticationInfo,
@@ -46,10 +52,12 @@ Verdict Authenticator::CheckBearer(const SignedRequest& request,
   if (!request.is_https) {
     return Refuse(VerdictCode::kAuthenticationFailed, "a bearer token needs HTTPS");
   }
-  const absl::Status status = bearer_->Check(credential.parameters, request.account);
+  const absl::StatusOr<Identity> caller = bearer_->Check(credential.parameters, request.account);
+  const absl::Status& status = caller.status();
   if (status.ok()) {
     Verdict verdict;
     verdict.scheme = Scheme::kBearer;
+    verdict.caller = *caller;
     return verdict;
   }
   return Refuse(absl::IsInvalidArgument(status) ? VerdictCode::kInvalidAuthenticationInfo

@@ -5,10 +5,12 @@
 //   Authorization: Bearer TOKEN                     over HTTPS, where OAuth is on; bearer.h
 //   ?sv=…&sig=…                                     a shared access signature; sas.h
 //
-// Shared keys and tokens allow everything in their account, a SAS what permissions.h says. A
-// request with an Authorization header is judged by it alone, not by its query.
+// Shared keys and tokens allow everything in their account, but that only a token gets a user
+// delegation key; a SAS allows what permissions.h says. A request with an Authorization header is
+// judged by it alone, not by its query.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "muster/base/clock.h"
@@ -29,7 +31,10 @@ class Authenticator {
                 const base::Clock* clock)
       : accounts_(accounts), bearer_(bearer), clock_(clock) {}
 
-  bool KnowsAccount(const std::string& name) const { return accounts_->Find(name) != nullptr; }
+  // Null: there is no such account.
+  std::shared_ptr<const Account> FindAccount(const std::string& name) const {
+    return accounts_->Find(name);
+  }
 
   // Calls `policies` at most once, and only for a well-signed SAS that names a stored access
   // policy.
@@ -37,7 +42,8 @@ class Authenticator {
                 const PolicyReader& policies) const;
 
  private:
-  Verdict CheckHeader(const SignedRequest& request, const Account& account) const;
+  Verdict CheckHeader(const SignedRequest& request, Operation operation,
+                      const Account& account) const;
   Verdict CheckBearer(const SignedRequest& request, const Credential& credential) const;
   Verdict RefuseWithoutCredential(const SignedRequest& request) const;
 

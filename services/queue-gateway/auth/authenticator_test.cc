@@ -55,6 +55,17 @@ TEST_F(AuthenticatorTest, TakesEachKindOfCredential) {
   EXPECT_EQ(verdict.scheme, Scheme::kBearer);
 }
 
+TEST_F(AuthenticatorTest, GivesAUserDelegationKeyForATokenOnly) {
+  const Authenticator authenticator(&accounts_, bearer_.get(), &clock_);
+  const auto check = [&](const SignedRequest& request) {
+    return authenticator.Check(request, Operation::kGetUserDelegationKey, nullptr);
+  };
+  EXPECT_TRUE(check(TokenRequest(kRs256Token)).ok());
+  EXPECT_THAT(check(FullRequest()).detail, HasSubstr("bearer token"));
+  EXPECT_EQ(check(SasRequest(testing::AccountSas())).code,
+            VerdictCode::kAuthorizationPermissionMismatch);
+}
+
 TEST_F(AuthenticatorTest, SaysThatThereIsNoSuchAccount) {
   SignedRequest request = FullRequest();
   request.account = "bob";

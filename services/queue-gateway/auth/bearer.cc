@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -59,6 +60,14 @@ absl::Status NotValid(absl::string_view why) { return absl::UnauthenticatedError
 std::string TextMember(const json& object, const char* name) {
   const auto member = object.find(name);
   return member != object.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
+// "": the member is missing, or is none of an identity, which is a GUID.
+std::string IdMember(const json& object, const char* name) {
+  std::string id = TextMember(object, name);
+  const bool is_id =
+      std::all_of(id.begin(), id.end(), [](char c) { return absl::ascii_isalnum(c) || c == '-'; });
+  return is_id ? id : "";
 }
 
 absl::StatusOr<JwsAlgorithm> AlgorithmOf(const json& header) {
@@ -139,7 +148,8 @@ absl::StatusOr<std::unique_ptr<BearerVerifier>> BearerVerifier::Open(BearerOptio
   return verifier;
 }
 
-absl::Status BearerVerifier::Check(absl::string_view token, absl::string_view account) const {
+absl::StatusOr<Identity> BearerVerifier::Check(absl::string_view token,
+                                               absl::string_view account) const {
   MUSTER_ASSIGN_OR_RETURN(const Jwt jwt, ParseJwt(token));
   MUSTER_ASSIGN_OR_RETURN(const JwsAlgorithm algorithm, AlgorithmOf(jwt.header));
   if (key_set_ != nullptr &&
@@ -149,7 +159,8 @@ absl::Status BearerVerifier::Check(absl::string_view token, absl::string_view ac
   }
   MUSTER_RETURN_IF_ERROR(CheckTimes(jwt.claims, clock_->Now()));
   MUSTER_RETURN_IF_ERROR(CheckIssuer(jwt.claims, options_.issuers));
-  return CheckAudience(jwt.claims, account, options_.audiences);
+  MUSTER_RETURN_IF_ERROR(CheckAudience(jwt.claims, account, options_.audiences));
+  return Identity{IdMember(jwt.claims, "oid"), IdMember(jwt.claims, "tid")};
 }
 
 // Without quotes and commas: the clients of the service split it at blanks.

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "services/queue-gateway/auth/jwks.h"
+#include "services/queue-gateway/auth/user_delegation.h"
 #include "services/queue-gateway/auth/watched_file.h"
 
 namespace muster::queue_gateway::auth {
@@ -40,8 +41,8 @@ class BearerVerifier {
                                                               const base::Clock* clock);
 
   // InvalidArgument: `token` is no JWT that could be checked. Unauthenticated: it is one, but is
-  // not valid for `account` now; the message says why.
-  absl::Status Check(absl::string_view token, absl::string_view account) const;
+  // not valid for `account` now; the message says why. Otherwise whom it is about.
+  absl::StatusOr<Identity> Check(absl::string_view token, absl::string_view account) const;
 
   // The value of the WWW-Authenticate header.
   std::string Challenge() const;

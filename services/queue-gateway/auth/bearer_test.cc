@@ -49,7 +49,7 @@ class BearerTest : public ::testing::Test {
   absl::Status Check(absl::string_view token, BearerOptions options = {}) {
     const auto verifier = BearerVerifier::Open(std::move(options), &clock_);
     EXPECT_TRUE(verifier.ok()) << verifier.status();
-    return (*verifier)->Check(token, "sally");
+    return (*verifier)->Check(token, "sally").status();
   }
 
   BearerOptions WithKeys(const std::string& keys) {

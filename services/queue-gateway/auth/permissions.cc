@@ -9,6 +9,8 @@ Needs NeedsOf(Operation operation) {
     case Operation::kGetServiceProperties:
     case Operation::kGetServiceStats:
       return {'s', "r", ""};
+    case Operation::kGetUserDelegationKey:
+      return {'s', "", ""};
     case Operation::kSetServiceProperties:
       return {'s', "w", ""};
     case Operation::kCreateQueue:

@@ -11,6 +11,7 @@ namespace muster::queue_gateway::auth {
 // | list queues                | service   | l           |             |
 // | get properties, statistics | service   | r           |             |
 // | set properties             | service   | w           |             |
+// | get a user delegation key  | service   |             |             |
 // | create a queue             | container | c or w      |             |
 // | delete a queue             | container | d           |             |
 // | get metadata               | container | r           | r           |

@@ -35,6 +35,7 @@ enum class Operation {
   kGetServiceProperties,
   kSetServiceProperties,
   kGetServiceStats,
+  kGetUserDelegationKey,
   // Of a queue.
   kCreateQueue,
   kDeleteQueue,

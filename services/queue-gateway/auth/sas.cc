@@ -17,6 +17,7 @@
 #include "services/queue-gateway/auth/mac.h"
 #include "services/queue-gateway/auth/permissions.h"
 #include "services/queue-gateway/auth/sas_time.h"
+#include "services/queue-gateway/auth/user_delegation.h"
 
 namespace muster::queue_gateway::auth {
 
@@ -25,14 +26,15 @@ namespace {
 constexpr absl::string_view kFirstVersion = "2012-02-12";
 constexpr absl::string_view kFirstWithService = "2015-02-21";  // "/queue" in the resource
 constexpr absl::string_view kFirstWithAddress = "2015-04-05";  // sip and spr; account SAS
-constexpr absl::string_view kFirstWithScope = "2020-12-06";    // ses
+constexpr absl::string_view kFirstWithDelegation = "2025-07-05";
+constexpr absl::string_view kFirstWithScope = "2020-12-06";  // ses
 
 struct Parameter {
   absl::string_view name;
   std::string SasToken::*member;
 };
 
-constexpr std::array<Parameter, 11> kParameters = {{{"sp", &SasToken::permissions},
+constexpr std::array<Parameter, 19> kParameters = {{{"sp", &SasToken::permissions},
                                                     {"st", &SasToken::start},
                                                     {"se", &SasToken::expiry},
                                                     {"si", &SasToken::identifier},
@@ -42,6 +44,14 @@ constexpr std::array<Parameter, 11> kParameters = {{{"sp", &SasToken::permission
                                                     {"ss", &SasToken::services},
                                                     {"srt", &SasToken::resource_types},
                                                     {"ses", &SasToken::encryption_scope},
+                                                    {"skoid", &SasToken::key_object_id},
+                                                    {"sktid", &SasToken::key_tenant_id},
+                                                    {"skt", &SasToken::key_start},
+                                                    {"ske", &SasToken::key_expiry},
+                                                    {"sks", &SasToken::key_service},
+                                                    {"skv", &SasToken::key_version},
+                                                    {"skdutid", &SasToken::delegated_tenant},
+                                                    {"sduoid", &SasToken::delegated_user},
                                                     {"sig", &SasToken::mac}}};
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
@@ -67,7 +77,9 @@ absl::Status CheckVersion(const SasToken& token) {
   if (!date.has_value() || token.version.size() != kDateBytes) {
     return Wrong("sv is missing or is no version");
   }
-  if (token.version < (token.is_account ? kFirstWithAddress : kFirstVersion)) {
+  if (token.version < (token.is_delegation ? kFirstWithDelegation
+                       : token.is_account  ? kFirstWithAddress
+                                           : kFirstVersion)) {
     return Wrong("sv is a version without this kind of signature");
   }
   const bool signs_address = token.version >= kFirstWithAddress;
@@ -77,12 +89,13 @@ absl::Status CheckVersion(const SasToken& token) {
   return absl::OkStatus();
 }
 
-// A user delegation SAS is signed by a key that an identity provider vouches for. The gateway hands
-// out no such keys.
-absl::Status CheckKind(const SignedRequest& request, const SasToken& token) {
-  MUSTER_ASSIGN_OR_RETURN(const auto delegating, FindOnce(request, "skoid"));
-  if (delegating.has_value()) return Wrong("a user delegation SAS is not known here");
+absl::Status CheckKind(const SasToken& token) {
+  if (token.is_account && token.is_delegation)
+    return Wrong("a user delegation SAS has no ss or srt");
   if (token.is_account && !token.identifier.empty()) return Wrong("an account SAS has no si");
+  if (token.is_delegation && !token.identifier.empty()) {
+    return Wrong("a user delegation SAS has no si");
+  }
   return absl::OkStatus();
 }
 
@@ -101,11 +114,12 @@ absl::StatusOr<SasToken> ParseSas(const SignedRequest& request) {
     token.*parameter.member = std::move(value).value_or("");
   }
   token.is_account = !token.services.empty() || !token.resource_types.empty();
+  token.is_delegation = !token.key_object_id.empty();
   const std::optional<std::string> mac = DecodeBase64(token.mac);
   if (!mac.has_value() || mac->empty()) return Wrong("sig is missing or is no base64");
   token.mac = *mac;
   MUSTER_RETURN_IF_ERROR(CheckVersion(token));
-  MUSTER_RETURN_IF_ERROR(CheckKind(request, token));
+  MUSTER_RETURN_IF_ERROR(CheckKind(token));
   return token;
 }
 
@@ -118,6 +132,22 @@ std::string SasStringToSign(const SasToken& token, absl::string_view account,
               token.version};
     if (token.version >= kFirstWithScope) fields.push_back(token.encryption_scope);
     fields.emplace_back();
+  } else if (token.is_delegation) {
+    fields = {token.permissions,
+              token.start,
+              token.expiry,
+              absl::StrCat("/queue/", account, "/", queue),
+              token.key_object_id,
+              token.key_tenant_id,
+              token.key_start,
+              token.key_expiry,
+              token.key_service,
+              token.key_version,
+              token.delegated_tenant,
+              token.delegated_user,
+              token.ip,
+              token.protocol,
+              token.version};
   } else {
     const absl::string_view service = token.version >= kFirstWithService ? "/queue/" : "/";
     fields = {token.permissions, token.start, token.expiry,
@@ -137,10 +167,21 @@ Verdict NotAuthenticated(absl::string_view detail) {
   return Refuse(VerdictCode::kAuthenticationFailed, detail);
 }
 
-bool IsSignedByKeyOf(const Account& account, absl::string_view text, absl::string_view mac) {
+// The key that signs the SAS, of a key of the account.
+std::string SigningKey(const SasToken& token, const Account& account, const std::string& key) {
+  if (!token.is_delegation) return key;
+  return UserDelegationKey({{token.key_object_id, token.key_tenant_id},
+                            token.key_start,
+                            token.key_expiry,
+                            token.key_service,
+                            token.key_version},
+                           account.name, key);
+}
+
+bool IsSignedByKeyOf(const Account& account, const SasToken& token, absl::string_view text) {
   bool found = false;
   for (const std::string& key : account.keys) {
-    found |= EqualInConstantTime(HmacSha256(key, text), mac);
+    found |= EqualInConstantTime(HmacSha256(SigningKey(token, account, key), text), token.mac);
   }
   return found;
 }
@@ -200,6 +241,13 @@ absl::Status CheckForm(const SasToken& token) {
   if (token.is_account && !IsSetOf(token.resource_types, "sco")) {
     return Wrong("srt is no set of resource types");
   }
+  if (token.is_delegation && token.key_service != "q") {
+    return Wrong("sks is not q, for queues");
+  }
+  // Such a SAS is good only together with a token of that user.
+  if (token.is_delegation && (!token.delegated_tenant.empty() || !token.delegated_user.empty())) {
+    return Wrong("a SAS for one user alone, with skdutid or sduoid, is not known here");
+  }
   if (!token.ip.empty() && !ParseIpRange(token.ip).has_value()) {
     return Wrong("sip is no address and no range");
   }
@@ -207,6 +255,15 @@ absl::Status CheckForm(const SasToken& token) {
     return Wrong("spr is neither https nor https,http");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckKeyTime(const SasToken& token, absl::Time now) {
+  if (!token.is_delegation) return absl::OkStatus();
+  const std::optional<absl::Time> start = ParseSasTime(token.key_start);
+  const std::optional<absl::Time> expiry = ParseSasTime(token.key_expiry);
+  if (!start.has_value() || !expiry.has_value()) return Wrong("skt or ske is no time");
+  if (*start <= now && now < *expiry) return absl::OkStatus();
+  return Wrong("the key of the SAS is not valid now");
 }
 
 absl::Status CheckTime(const SasToken& token, absl::Time now) {
@@ -218,7 +275,7 @@ absl::Status CheckTime(const SasToken& token, absl::Time now) {
     if (!parsed.has_value()) return Wrong("st is no time");
     start = *parsed;
   }
-  if (start <= now && now < *expiry) return absl::OkStatus();
+  if (start <= now && now < *expiry) return CheckKeyTime(token, now);
   return Wrong(absl::StrCat("the SAS is not valid now: start ", base::Quoted(token.start),
                             ", expiry ", base::Quoted(token.expiry), ", now ",
                             absl::FormatTime(absl::RFC3339_sec, now, absl::UTCTimeZone())));
@@ -259,7 +316,7 @@ Verdict CheckSas(const SignedRequest& request, Operation operation, const Accoun
   absl::StatusOr<SasToken> token = ParseSas(request);
   if (!token.ok()) return NotAuthenticated(token.status().message());
   const std::string text = SasStringToSign(*token, account.name, request.queue);
-  if (!IsSignedByKeyOf(account, text, token->mac)) {
+  if (!IsSignedByKeyOf(account, *token, text)) {
     return NotAuthenticated(
         absl::StrCat("the signature is not that of this SAS; the server signed: '", text, "'"));
   }
@@ -273,7 +330,9 @@ Verdict CheckSas(const SignedRequest& request, Operation operation, const Accoun
 
   const VerdictCode code = Authorize(*token, request, operation);
   Verdict verdict = code == VerdictCode::kOk ? Verdict() : Refuse(code, "");
-  verdict.scheme = token->is_account ? Scheme::kAccountSas : Scheme::kServiceSas;
+  verdict.scheme = token->is_account      ? Scheme::kAccountSas
+                   : token->is_delegation ? Scheme::kUserDelegationSas
+                                          : Scheme::kServiceSas;
   verdict.service_version = token->version;
   return verdict;
 }

@@ -12,6 +12,12 @@
 //
 //   ACCOUNT, sp, ss, srt, st, se, sip, spr, sv, and from version 2020-12-06 ses
 //
+// A user delegation SAS (version 2025-07-05 on) is about one queue, and signed by the key that
+// user_delegation.h makes of the account's. It signs, joined by "\n":
+//
+//   sp, st, se, "/queue/ACCOUNT/QUEUE", skoid, sktid, skt, ske, sks, skv, skdutid, sduoid, sip,
+//   spr, sv
+//
 // A SAS is valid from st, if it has one, until just before se.
 #pragma once
 
@@ -43,6 +49,7 @@ using PolicyReader = std::function<absl::StatusOr<std::vector<StoredPolicy>>()>;
 // A SAS, read and not judged. Members are empty where the query has none.
 struct SasToken {
   bool is_account = false;       // it has ss or srt
+  bool is_delegation = false;    // it has skoid
   std::string permissions;       // sp
   std::string start;             // st
   std::string expiry;            // se
@@ -53,6 +60,14 @@ struct SasToken {
   std::string services;          // ss
   std::string resource_types;    // srt
   std::string encryption_scope;  // ses
+  std::string key_object_id;     // skoid
+  std::string key_tenant_id;     // sktid
+  std::string key_start;         // skt
+  std::string key_expiry;        // ske
+  std::string key_service;       // sks
+  std::string key_version;       // skv
+  std::string delegated_tenant;  // skdutid
+  std::string delegated_user;    // sduoid
   std::string mac;               // sig: the bytes that base64 stood for
 };
 

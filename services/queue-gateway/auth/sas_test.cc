@@ -216,7 +216,7 @@ TEST_F(SasTest, RefusesAVersionThatIsNone) {
 TEST_F(SasTest, RefusesKindsThatItDoesNotKnow) {
   Fields delegated = ServiceSas();
   delegated.emplace_back("skoid", "5f6a");
-  ExpectFailed(Check(delegated), "user delegation");
+  ExpectFailed(Check(delegated), "without this kind");
   Fields named = AccountSas();
   named.emplace_back("si", "readers");
   ExpectFailed(Check(named), "no si");

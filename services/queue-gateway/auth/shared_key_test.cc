@@ -63,7 +63,7 @@ TEST(SharedKeyTest, TakesADateInUtcByThatName) {
 TEST(SharedKeyTest, RefusesAParameterThatIsThereTwice) {
   SignedRequest request = FullRequest();
   request.query.emplace_back("Timeout", "1");
-  EXPECT_THAT(Check(request).detail, HasSubstr("timeout is there twice"));
+  EXPECT_THAT(Check(request).detail, HasSubstr("'timeout' is there twice"));
 }
 
 TEST(SharedKeyTest, AcceptsTheLiteForm) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "services/queue-gateway/auth/user_delegation.h"
 
 namespace muster::queue_gateway::auth {
 
@@ -28,6 +29,7 @@ enum class Scheme {
   kSharedKey2008,
   kServiceSas,
   kAccountSas,
+  kUserDelegationSas,
   kBearer
 };
 
@@ -44,6 +46,7 @@ struct Verdict {
   std::string detail;
   std::string www_authenticate;   // the header's value; "": the response has none
   Scheme scheme = Scheme::kNone;  // kNone: the request did not get so far
+  Identity caller;                // of kBearer
   std::string service_version;    // of a SAS: its sv, in force where x-ms-version is absent
 
   bool ok() const { return code == VerdictCode::kOk; }

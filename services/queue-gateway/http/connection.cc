@@ -22,6 +22,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "muster/base/mutex.h"
 
 namespace muster::queue_gateway::http {
@@ -113,7 +114,8 @@ class HttpConnection final : public Connection,
 
   void Drain() override {
     asio::post(stream_.get_executor(), [self = self()] {
-      if (self->is_idle_) self->lowest().close();
+      // What the read has got already, it still hands over.
+      if (self->is_idle_) self->lowest().cancel();
     });
   }
 
@@ -129,18 +131,26 @@ class HttpConnection final : public Connection,
   void AwaitRequest() {
     parser_.reset();
     if (buffer_.size() > 0) return ReadHeader();
-    if (host_->is_draining()) return lowest().close();
+    if (host_->is_draining()) return HasArrived() ? ReadHeader() : lowest().close();
     buffer_.clear();
     buffer_.shrink_to_fit();
     is_idle_ = true;
     lowest().expires_after(Chrono(host_->options().idle_timeout));
-    stream_.async_read_some(buffer_.prepare(kReadBytes),
-                            [self = self()](beast::error_code error, size_t bytes) {
-                              self->is_idle_ = false;
-                              if (error) return;
-                              self->buffer_.commit(bytes);
-                              self->ReadHeader();
-                            });
+    stream_.async_read_some(
+        buffer_.prepare(kReadBytes), [self = self()](beast::error_code error, size_t bytes) {
+          self->is_idle_ = false;
+          // Cancelled: the server drains.
+          const bool goes_on = error == asio::error::operation_aborted && self->HasArrived();
+          if (error && !goes_on) return;
+          self->buffer_.commit(bytes);
+          self->ReadHeader();
+        });
+  }
+
+  // Whether there is more of the peer than was read.
+  bool HasArrived() {
+    beast::error_code error;
+    return lowest().socket().available(error) > 0 && !error;
   }
 
   void ReadHeader() {
@@ -298,11 +308,20 @@ class HttpConnection final : public Connection,
       reply_->insert(name, HeaderValue(std::move(value)));
     }
     reply_->keep_alive(keep_alive && !host_->is_draining());
+    if (reply_->keep_alive() && reply_->version() == 11) {
+      reply_->set(wire::field::keep_alive, absl::StrCat("timeout=", KeptSeconds()));
+    }
     if (!HasNoBody(reply.status)) reply_->content_length(reply.body.size());
     if (!HasNoBody(reply.status) && !is_head) reply_->body() = std::move(reply.body);
     lowest().expires_after(Chrono(host_->options().reply_timeout));
     wire::async_write(stream_, *reply_,
                       [self = self()](beast::error_code error, size_t) { self->OnWritten(error); });
+  }
+
+  // What a peer is told to reuse the connection within; it begins to count later than this side.
+  int64_t KeptSeconds() const {
+    return absl::ToInt64Seconds(
+        std::max(host_->options().idle_timeout - kKeepAliveMargin, absl::Seconds(1)));
   }
 
   void OnWritten(const beast::error_code& error) {

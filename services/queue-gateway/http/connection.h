@@ -38,8 +38,8 @@ class Connection {
   virtual ~Connection() = default;
   // Called once, on the thread of the socket.
   virtual void Start() = 0;
-  // Thread-safe. Closes the connection if it is idle; a request that is under way is answered
-  // first.
+  // Thread-safe. Closes the connection if it is idle; a request that is under way, or of which a
+  // byte has arrived, is answered first.
   virtual void Drain() = 0;
   // Closes the socket at once. Called when the thread of the socket has stopped.
   virtual void CutOff() = 0;

@@ -27,6 +27,8 @@ inline constexpr size_t kMaxLingerBytes = size_t{4} << 20;
 
 // Between two requests. The SDKs keep connections, and open new ones without an error.
 inline constexpr absl::Duration kIdleTimeout = absl::Minutes(2);
+// How much earlier than that a peer is told to let the connection be.
+inline constexpr absl::Duration kKeepAliveMargin = absl::Seconds(5);
 // From the first byte of a request to its last; a slow peer is cut off.
 inline constexpr absl::Duration kRequestTimeout = absl::Seconds(30);
 // For the peer to take a whole reply, of at most 32 messages.

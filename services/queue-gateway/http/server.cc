@@ -89,7 +89,7 @@ class Server::Core final : public ConnectionHost {
     });
   }
 
-  void Drain(absl::Duration grace) ABSL_LOCKS_EXCLUDED(mu_) {
+  void BeginDrain() ABSL_LOCKS_EXCLUDED(mu_) {
     if (draining_.exchange(true)) return;
     asio::post(threads_.front()->context(), [this] {
       error_code ignored;
@@ -97,6 +97,11 @@ class Server::Core final : public ConnectionHost {
       accept_pause_->cancel();
     });
     for (const auto& connection : OpenConnections()) connection->Drain();
+  }
+
+  void Drain(absl::Duration grace) ABSL_LOCKS_EXCLUDED(mu_) {
+    BeginDrain();
+    if (drained_.exchange(true)) return;
     const absl::Duration deadline = options_.clock->Monotonic() + grace;
     {
       base::MutexLock lock(&mu_);
@@ -192,6 +197,7 @@ class Server::Core final : public ConnectionHost {
   std::string address_;
   size_t next_thread_ = 0;  // of the first I/O thread
   std::atomic<bool> draining_ = false;
+  std::atomic<bool> drained_ = false;  // Drain was called
   std::atomic<size_t> body_bytes_ = 0;
 
   base::Mutex mu_;
@@ -240,6 +246,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
 const std::string& Server::address() const { return core_->address(); }
 int Server::connections() const { return core_->connections(); }
+void Server::BeginDrain() { core_->BeginDrain(); }
 void Server::Drain(absl::Duration grace) { core_->Drain(grace); }
 
 }  // namespace muster::queue_gateway::http

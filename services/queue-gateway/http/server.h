@@ -73,8 +73,10 @@ class Server {
   int connections() const;
 
   // Accepts no more, closes idle connections, and the others after the reply to the request that is
-  // under way. After `grace` it cuts off those that are left, and returns when the last handler has
-  // returned. Calling it again does nothing.
+  // under way or has arrived; that says so. Returns at once. Calling it again does nothing.
+  void BeginDrain();
+  // The same, and waits. After `grace` it cuts off those that are left, and returns when the last
+  // handler has returned. Calling it again does nothing.
   void Drain(absl::Duration grace);
 
  private:

@@ -312,6 +312,39 @@ TEST_F(AsyncHttpServerTest, AnswersWhatWasSentAheadAfterwards) {
   EXPECT_THAT(peer.ReadToEnd(), AllOf(HasSubstr("one"), EndsWith("two")));
 }
 
+// What ends waits may take its time, and each of them gets an answer meanwhile.
+TEST_F(AsyncHttpServerTest, SaysThatTheConnectionEndsFromTheBeginningOfADrain) {
+  Peer waiting(server_->address()), idle(server_->address());
+  waiting.Send(Get("/1"));
+  idle.Send(Get("/2"));
+  Take("/2")->Answer({200, {}, "two"});
+  EXPECT_THAT(idle.ReadUntil("two"), EndsWith("two"));
+  server_->BeginDrain();
+  EXPECT_EQ(idle.ReadToEnd(), "");
+  Take("/1")->Answer({200, {}, "one"});
+  EXPECT_THAT(waiting.ReadToEnd(), AllOf(HasSubstr("Connection: close\r\n"), EndsWith("one")));
+  server_->Drain(absl::Minutes(1));
+  EXPECT_EQ(server_->connections(), 0);
+}
+
+TEST_F(AsyncHttpServerTest, RunsWhatHasArrivedWhenItDrains) {
+  constexpr int kPeers = 50;
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < kPeers; ++i) {
+    peers.push_back(std::make_unique<Peer>(server_->address()));
+    peers.back()->Send(Get(absl::StrCat("/", i)));
+  }
+  Peer last(server_->address());  // connections are accepted in their order
+  last.Send(Get("/last"));
+  Take("/last")->Answer({200, {}, "last"});
+  EXPECT_THAT(last.ReadUntil("last"), EndsWith("last"));
+  server_->BeginDrain();
+  for (int i = 0; i < kPeers; ++i) {
+    Take(absl::StrCat("/", i))->Answer({200, {}, "done"});
+    EXPECT_THAT(peers[i]->ReadToEnd(), EndsWith("done"));
+  }
+}
+
 TEST_F(HttpServerTest, RefusesConnectionsBeyondTheirLimit) {
   ServerOptions options;
   options.max_connections = 1;
@@ -385,6 +418,18 @@ TEST_F(HttpServerTest, AnswersWhatIsUnderWayWhenItDrains) {
   EXPECT_THAT(busy.ReadToEnd(), AllOf(HasSubstr("Connection: close\r\n"), EndsWith("/wait []")));
   drain.join();
   EXPECT_EQ(server->connections(), 0);
+}
+
+TEST_F(HttpServerTest, SaysHowLongItKeepsAConnection) {
+  ServerOptions options;
+  options.idle_timeout = absl::Seconds(60);
+  const auto server = Start(options);
+  Peer peer(server->address());
+  peer.Send(Get("/1"));
+  // Less than it waits: the peer begins to count later.
+  EXPECT_THAT(peer.ReadUntil("[]"), HasSubstr("\r\nKeep-Alive: timeout=55\r\n"));
+  EXPECT_THAT(peer.Ask(LastGet("/2")),
+              AllOf(HasSubstr("\r\nConnection: close\r\n"), Not(HasSubstr("Keep-Alive"))));
 }
 
 TEST_F(HttpServerTest, CutsOffWhatIsLeftAfterTheGrace) {

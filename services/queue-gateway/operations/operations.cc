@@ -18,6 +18,8 @@ Outcome RunChecked(Operation operation, const Call& call, const Stores& stores) 
       return SetServiceProperties(call, stores);
     case Operation::kGetServiceStats:
       return GetServiceStats(call, stores);
+    case Operation::kGetUserDelegationKey:
+      return GetUserDelegationKey(call, stores);
     case Operation::kCreateQueue:
       return CreateQueue(call, stores);
     case Operation::kDeleteQueue:

@@ -13,6 +13,7 @@ Outcome ListQueues(const Call& call, const Stores& stores);
 Outcome GetServiceProperties(const Call& call, const Stores& stores);
 Outcome SetServiceProperties(const Call& call, const Stores& stores);
 Outcome GetServiceStats(const Call& call, const Stores& stores);
+Outcome GetUserDelegationKey(const Call& call, const Stores& stores);
 
 Outcome CreateQueue(const Call& call, const Stores& stores);
 Outcome DeleteQueue(const Call& call, const Stores& stores);

@@ -69,6 +69,10 @@ OrError<Operation> OfAccount(absl::string_view method, const Target& target) {
     if (method == "GET") return Operation::kGetServiceStats;
     return ErrorCode::kUnsupportedHttpVerb;
   }
+  if (is_service && comp == "userdelegationkey") {
+    if (method == "POST") return Operation::kGetUserDelegationKey;
+    return ErrorCode::kUnsupportedHttpVerb;
+  }
   return UnknownParameter(target, "comp");
 }
 

@@ -78,6 +78,7 @@ TEST(RouteTest, FindsTheOperationOfEachVerb) {
       {"GET", "/a?restype=service&comp=properties", Operation::kGetServiceProperties},
       {"PUT", "/a?restype=service&comp=properties", Operation::kSetServiceProperties},
       {"GET", "/a?restype=service&comp=stats", Operation::kGetServiceStats},
+      {"POST", "/a?restype=service&comp=userdelegationkey", Operation::kGetUserDelegationKey},
       {"PUT", "/a/q", Operation::kCreateQueue},
       {"DELETE", "/a/q", Operation::kDeleteQueue},
       {"GET", "/a/q?comp=metadata", Operation::kGetQueueMetadata},
