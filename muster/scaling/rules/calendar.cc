@@ -89,9 +89,9 @@ absl::StatusOr<Stretch> ParseStretch(const CronField& field, absl::string_view t
   if (stepped.size() == 2) {
     const std::optional<int> step = ParseDigits(stepped[1]);
     if (!step || *step == 0) return BadField(field, text, "has a step that is no number above 0");
-    const bool is_week = stretch.first == 0 && stretch.last == 7;  // whose 7th day is the 0th
-    const int values = stretch.last - stretch.first + (is_week ? 0 : 1);
-    if (*step > values) {
+    // Programs that make ranges of numbers may well make one that is shorter than its step.
+    const int values = field.max - field.min + (field.max == 7 ? 0 : 1);  // Sunday is 0 and 7
+    if (stepped[0] == "*" && *step > values) {
       return BadField(field, text,
                       absl::StrCat("has a step beyond its ", values, " values, and so is the ",
                                    field.name, " ", stretch.first, " alone: write ", stretch.first,
