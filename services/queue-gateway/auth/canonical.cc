@@ -4,7 +4,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -188,13 +187,6 @@ std::vector<std::string> CanonicalResources(const SignedRequest& request,
 }
 
 absl::Status CheckUnambiguous(const SignedRequest& request) {
-  std::set<std::string> names;
-  for (const auto& [name, value] : request.query) {
-    if (!names.insert(absl::AsciiStrToLower(name)).second) {
-      return absl::UnauthenticatedError(absl::StrCat(
-          "the parameter ", base::Quoted(absl::AsciiStrToLower(name)), " is there twice"));
-    }
-  }
   for (const auto& [name, value] : request.query) {
     const bool is_plain = std::none_of(name.begin(), name.end(), absl::ascii_iscntrl) &&
                           std::none_of(value.begin(), value.end(), absl::ascii_iscntrl);

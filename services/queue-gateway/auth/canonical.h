@@ -27,9 +27,8 @@ std::vector<std::string> CanonicalHeaders(const SignedRequest& request);
 std::vector<std::string> CanonicalResources(const SignedRequest& request, bool with_all_parameters);
 
 // Unauthenticated: another request could have the same canonical form. A line feed in a parameter,
-// or a colon in its name, would make one parameter look like two; a parameter that is there twice
-// is signed in any order, though the first one counts; a header that decides what is signed is
-// there twice.
+// or a colon in its name, would make one parameter look like two; a header that decides what is
+// signed is there twice.
 absl::Status CheckUnambiguous(const SignedRequest& request);
 
 // Which of two header names comes first in the collation that the service and its clients sort by:
