@@ -229,7 +229,10 @@ class BatchServiceTest : public ::testing::Test {
     events.on_progress = [this](const report::Progress& progress) {
       EXPECT_TRUE(bus_->Publish({"controller", bus::BatchCountedEvent{progress.batch}}).ok());
     };
-    events.on_complete = [this](uint64_t batch) { scheduler_->Advance(batch); };
+    events.on_complete = [this](uint64_t batch) {
+      base::MutexLock lock(&scheduler_mu_);
+      scheduler_->Advance(batch);
+    };
     controller_ = controller::Controller::Create(counting, std::move(events),
                                                  {queues_.get(), bus_.get(), ledger_.get(),
                                                   report_.get(), blobs_.get(), base::RealClock()})
@@ -256,8 +259,12 @@ class BatchServiceTest : public ::testing::Test {
     initiator::batch::SchedulerOptions keeping;
     keeping.loss_check_interval = absl::Milliseconds(200);
     keeping.sender_grace = sender_grace_;
-    scheduler_ = std::make_unique<initiator::batch::BatchScheduler>(tools, keeping);
-    ASSERT_TRUE(scheduler_->Start().ok());
+    auto scheduler = std::make_unique<initiator::batch::BatchScheduler>(tools, keeping);
+    ASSERT_TRUE(scheduler->Start().ok());
+    {
+      base::MutexLock lock(&scheduler_mu_);
+      scheduler_.swap(scheduler);
+    }
     submissions_ = std::make_unique<initiator::submit::Submissions>(
         initiator::submit::Submissions::Dependencies{&jobs_, ledger_.get(), &numbers_,
                                                      uploads_.get(),
@@ -436,6 +443,9 @@ class BatchServiceTest : public ::testing::Test {
   std::unique_ptr<controller::Controller> controller_;
   std::unique_ptr<CountedDesk> report_client_;
   std::unique_ptr<processor::Processor> processor_;
+  // Held while the initiator is started anew, and while the controller's thread tells it of a
+  // batch.
+  base::Mutex scheduler_mu_;
   std::unique_ptr<initiator::batch::BatchScheduler> scheduler_;
   std::unique_ptr<initiator::submit::Submissions> submissions_;
   std::unique_ptr<initiator::api::BatchService> service_;
