@@ -15,6 +15,11 @@ namespace {
 
 constexpr char kStopping[] = "this agent is about to stop: ask another one";
 
+// KEDA waits longer and longer after errors, so what passes by itself is none.
+absl::Status EndFor(const absl::Status& why) {
+  return absl::IsUnavailable(why) ? absl::OkStatus() : why;
+}
+
 }  // namespace
 
 // Reads the leader's stream for a relay, which outlives it: a relay ends after its upstream only.
@@ -77,7 +82,10 @@ class ActivityStreams::Stream final : public Reactor {
       if (!ok && upstream_ == nullptr) {
         streams_->EndLocked(this, absl::CancelledError("the client has gone"));
       }
-      if (!ok) active_ = told_;  // no more is written than what is known now
+      if (!ok) {  // no more is written than what is known now
+        active_ = told_;
+        repeat_ = false;
+      }
       action = streams_->NextLocked(this);
     }
     if (upstream != nullptr) upstream->TryCancel();
@@ -117,6 +125,8 @@ class ActivityStreams::Stream final : public Reactor {
   IsActiveResponse response_;
   std::optional<bool> active_;  // to be told
   std::optional<bool> told_;
+  absl::Duration told_at_;  // monotonic
+  bool repeat_ = false;     // to be told although it is `told_` already
   bool writing_ = false;
   bool ended_ = false;      // finishes with `end_` as soon as nothing is written
   bool finishing_ = false;  // Finish was decided on
@@ -127,7 +137,7 @@ namespace {
 
 class Refusal final : public ActivityStreams::Reactor {
  public:
-  explicit Refusal(const absl::Status& why) { Finish(rpc::ToGrpc(rpc::WithAdvice(why))); }
+  explicit Refusal(const absl::Status& why) { Finish(rpc::ToGrpc(rpc::WithAdvice(EndFor(why)))); }
   void OnDone() override { delete this; }
 };
 
@@ -156,6 +166,7 @@ void ActivityStreams::Update(const std::string& target, std::optional<int> desir
       if (stream->target_ != target) continue;
       if (desired.has_value()) {
         stream->active_ = *desired > 0;
+        stream->repeat_ = *desired > 0 && clock_->Monotonic() - stream->told_at_ >= kActivityRepeat;
       } else {
         EndLocked(stream, absl::UnavailableError("this agent leads no more: ask again"));
       }
@@ -205,6 +216,7 @@ void ActivityStreams::Tell(Stream* stream, bool active) {
   {
     base::MutexLock lock(&mu_);
     stream->active_ = active;
+    stream->repeat_ = active;  // the leader knows when to say it again
     action = NextLocked(stream);
   }
   stream->Do(action);
@@ -250,7 +262,7 @@ size_t ActivityStreams::open() const {
 void ActivityStreams::EndLocked(Stream* stream, const absl::Status& why) {
   if (stream->ended_) return;
   stream->ended_ = true;
-  stream->end_ = stream->told_.has_value() ? absl::OkStatus() : why;
+  stream->end_ = stream->told_.has_value() ? absl::OkStatus() : EndFor(why);
 }
 
 ActivityStreams::Action ActivityStreams::NextLocked(Stream* stream) {
@@ -259,8 +271,10 @@ ActivityStreams::Action ActivityStreams::NextLocked(Stream* stream) {
     stream->finishing_ = true;
     return Action::kFinish;
   }
-  if (stream->active_ == stream->told_) return Action::kNone;
+  if (stream->active_ == stream->told_ && !stream->repeat_) return Action::kNone;
   stream->told_ = stream->active_;
+  stream->told_at_ = clock_->Monotonic();
+  stream->repeat_ = false;
   stream->response_.set_result(*stream->active_);
   stream->writing_ = true;
   return Action::kWrite;

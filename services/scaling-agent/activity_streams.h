@@ -4,12 +4,15 @@
 //   the leader's stream ─► a relay ──────────────────► KEDA
 //
 // A stream tells whether its target shall have replicas: as soon as that is known, and when it
-// changes. A client that reads slowly misses changes in between, and gets the last one.
+// changes. A client that reads slowly misses changes in between, and gets the last one. While there
+// shall be replicas it says so again every kActivityRepeat: KEDA drops a "true" that comes before
+// it has made the HPA.
 //
 // A stream ends when its client leaves, when the agent drains, when the agent no longer decides for
-// the target, and, a relay, when the leader's stream ends. A stream that has told something always
-// ends with OK: KEDA then opens the next one after two seconds, whereas after each error it waits
-// twice as long as after the one before.
+// the target, and, a relay, when the leader's stream ends. A client that shall ask again soon is
+// answered OK, whether it was told something or not: KEDA then opens the next stream after two
+// seconds, whereas after each error it waits twice as long as after the one before. Errors are for
+// what another try does not mend.
 #pragma once
 
 #include <map>
@@ -24,6 +27,7 @@
 #include "externalscaler/externalscaler.grpc.pb.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "services/scaling-agent/limits.h"
 
@@ -38,14 +42,16 @@ class ActivityStreams {
   // Owns itself until its call is over; gRPC's, once it is returned to it.
   using Reactor = grpc::ServerWriteReactor<externalscaler::IsActiveResponse>;
 
-  explicit ActivityStreams(size_t most = kMaxActivityStreams) : most_(most) {}
+  // `clock` is not owned.
+  explicit ActivityStreams(base::Clock* clock, size_t most = kMaxActivityStreams)
+      : clock_(clock), most_(most) {}
   // Drains, and waits until all calls are over; the server has been told to stop.
   ~ActivityStreams();
   ActivityStreams(const ActivityStreams&) = delete;
   ActivityStreams& operator=(const ActivityStreams&) = delete;
 
-  // What the agent wants for a target. nullopt: it decides nothing for it, or no more; that ends
-  // the streams of the target.
+  // What the agent wants for a target, with each of its decisions: at least every second. nullopt:
+  // it decides nothing for it, or no more; that ends the streams of the target.
   void Update(const std::string& target, std::optional<int> desired) ABSL_LOCKS_EXCLUDED(mu_);
 
   // A stream of what Update says.
@@ -53,7 +59,7 @@ class ActivityStreams {
   // A stream of what `leader` says.
   Reactor* Relay(const std::shared_ptr<externalscaler::ExternalScaler::Stub>& leader,
                  const externalscaler::ScaledObjectRef& request) ABSL_LOCKS_EXCLUDED(mu_);
-  // A stream that tells nothing and ends with this error.
+  // A stream that tells nothing and ends with this error; with OK if it is Unavailable.
   static Reactor* Refuse(const absl::Status& why);
 
   // Ends all streams, and refuses new ones. Does not wait until they are over.
@@ -78,6 +84,7 @@ class ActivityStreams {
   Action NextLocked(Stream* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static void Do(const Steps& steps);
 
+  base::Clock* const clock_;  // not owned
   const size_t most_;
   mutable base::Mutex mu_;
   base::CondVar over_;

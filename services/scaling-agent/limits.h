@@ -83,6 +83,9 @@ inline constexpr absl::Duration kFollowPeriod = absl::Milliseconds(200);
 // targets; the rest is for a second KEDA and for those that have not noticed yet that they are cut
 // off. They hold no threads.
 inline constexpr size_t kMaxActivityStreams = 256;
+// How often a stream says again that there shall be replicas. KEDA hears the first one that comes
+// after it has made the HPA, and writes the status of its ScaledObject for each.
+inline constexpr absl::Duration kActivityRepeat = absl::Seconds(5);
 // For a call that is passed on to the leader: HPAs and KEDA ask again after some seconds anyway.
 inline constexpr absl::Duration kPassOnTimeout = absl::Seconds(5);
 

@@ -38,7 +38,7 @@ class ScalingAgentRole final : public host::Role {
  public:
   // `clock` is not owned and outlives the role.
   ScalingAgentRole(const host::HostOptions& host, RoleOptions options, base::Clock* clock)
-      : host_(host), options_(std::move(options)), clock_(clock) {}
+      : host_(host), options_(std::move(options)), clock_(clock), activity_(clock) {}
 
   absl::Status Open(const host::Stores& stores, const host::Fail& fail) override;
   std::vector<rpc::ServedService> services() override;

@@ -1203,6 +1203,25 @@ class LintTest(ChartTest):
             for one in self.render("pools.abcdefghij-abcdefghi.threads=1", release=release).all:
                 self.assertRegex(one["metadata"]["name"], r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
 
+    def test_a_name_that_yaml_would_read_as_something_else_stays_a_name(self):
+        """Secrets may be called on, and releases 1234."""
+        names = {"name", "namespace", "secretName", "serviceAccountName", "priorityClassName", "pool", "target"}
+
+        def check(found, path):
+            for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+                if isinstance(value, (dict, list)):
+                    check(value, [*path, key])
+                elif key in names or path[-1] in ("labels", "matchLabels", "matchNames", "annotations"):
+                    self.assertIsInstance(value, str, [*path, key])
+
+        tls = ("tls.enabled=true", "tls.existingSecret=on", "tls.existingNatsSecret=off", "tls.existingClientSecret=yes")
+        for values in ((*tls, "nats.enabled=false", "nats.existingSecret=no", "policy.enabled=true", "policy.existingConfigMap=off"),
+                       (*tls, "scaler.mode=agent", "nats.existingSecret=yes", "processor.priorityClassName=on"),
+                       (*tls, "scaler.mode=keda", "tests.enabled=false", "scaler.keda.authentication=no"),
+                       ("scaler.mode=hpa", "metrics.enabled=true", "metrics.serviceMonitor.enabled=true")):
+            for one in self.render(*values, "pools.default.jobs={retail}", "pools.on.jobs={urgent}", release="1234").all:
+                check(one, [one["kind"]])
+
     def test_dashboards_come_from_the_chart_if_it_has_any(self):
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder) / "muster"

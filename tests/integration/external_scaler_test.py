@@ -87,18 +87,24 @@ class Keda:
 
 
 class Activity:
-    """What a stream tells, read on a thread of its own; None: it has ended."""
+    """What a stream tells, read on a thread of its own; None: it has ended. What it says again, in `repeats`."""
 
     def __init__(self, keda):
         self.told = queue.Queue()
+        self.repeats = 0
         self.stream = keda.stub.StreamIsActive(keda.ref, wait_for_ready=True)
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 
     def read(self):
+        last = None
         try:
             for response in self.stream:
-                self.told.put(response.result)
+                if response.result == last:
+                    self.repeats += 1
+                    continue
+                last = response.result
+                self.told.put(last)
         except grpc.RpcError:
             pass  # code() tells
         self.told.put(None)
@@ -173,6 +179,7 @@ class ExternalScalerTest(AgentTest):
         self.assertTrue(stream.next())
         for _ in self.agents:
             self.assertEqual(self.keda.replicas(), 4)
+        self.wait_until(lambda: stream.repeats > 0)  # KEDA may not have listened
 
         # KEDA opens a stream again soon after one that ended with OK.
         self.assertEqual(leader.program.stop(), 0)

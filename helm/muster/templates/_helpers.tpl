@@ -24,13 +24,13 @@ hash of it, so that two which begin alike stay apart.
 {{- end -}}
 
 {{- define "muster.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "muster.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "muster.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- with .pool }}
-muster.io/pool: {{ . }}
+muster.io/pool: {{ . | quote }}
 {{- end }}
 {{- end -}}
 

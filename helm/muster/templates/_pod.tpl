@@ -30,7 +30,7 @@ metadata:
   annotations: {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  serviceAccountName: {{ include "muster.serviceAccountName" . }}
+  serviceAccountName: {{ include "muster.serviceAccountName" . | quote }}
   automountServiceAccountToken: {{ default false .automount }}
   # A service called muster would set MUSTER_PORT and the like.
   enableServiceLinks: false
@@ -135,13 +135,13 @@ spec:
   - {name: data, emptyDir: {}}
   {{- end }}
   {{- if $values.tls.enabled }}
-  - {name: tls, secret: {secretName: {{ include "muster.tlsSecret" .root }}, defaultMode: 0440}}
+  - {name: tls, secret: {secretName: {{ include "muster.tlsSecret" .root | quote }}, defaultMode: 0440}}
   {{- end }}
   {{- if $values.policy.enabled }}
-  - {name: policy, configMap: {name: {{ default (printf "%s-policy" (include "muster.fullname" .root)) $values.policy.existingConfigMap }}}}
+  - {name: policy, configMap: {name: {{ default (printf "%s-policy" (include "muster.fullname" .root)) $values.policy.existingConfigMap | quote }}}}
   {{- end }}
   {{- if or $values.nats.credentialsKey $values.nats.caKey }}
-  - {name: nats, secret: {secretName: {{ include "muster.natsSecret" .root }}, defaultMode: 0440}}
+  - {name: nats, secret: {secretName: {{ include "muster.natsSecret" .root | quote }}, defaultMode: 0440}}
   {{- end }}
   {{- with .volumes }}{{ toYaml . | nindent 2 }}{{ end }}
   {{- with .conf.extraVolumes }}{{ toYaml . | nindent 2 }}{{ end }}
@@ -153,7 +153,7 @@ spec:
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .conf.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .conf.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
@@ -179,7 +179,7 @@ topologySpreadConstraints:
 {{/* The password is in the URL, so the URL comes from a secret. */}}
 {{- define "muster.natsEnv" -}}
 {{- if or .Values.nats.enabled (and .Values.nats.existingSecret (not .Values.nats.url)) }}
-- {name: MUSTER_NATS, valueFrom: {secretKeyRef: {name: {{ include "muster.natsSecret" . }}, key: url}}}
+- {name: MUSTER_NATS, valueFrom: {secretKeyRef: {name: {{ include "muster.natsSecret" . | quote }}, key: url}}}
 {{- else }}
 - {name: MUSTER_NATS, value: {{ .Values.nats.url | quote }}}
 {{- end }}
@@ -236,7 +236,7 @@ readinessProbe:
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: {{ include "muster.serviceAccountName" . }}
+  name: {{ include "muster.serviceAccountName" . | quote }}
   labels: {{- include "muster.labels" . | nindent 4 }}
   {{- with .conf.serviceAccount.annotations }}
   annotations: {{- toYaml . | nindent 4 }}
