@@ -118,9 +118,8 @@ absl::Status LocalRun::OpenTelemetry() {
   options.instance = base::MakeInstanceId("run");
   options.metrics = request_.metrics;
   options.allow_plaintext_metrics = request_.allow_plaintext_metrics;
-  if (!host::HostTelemetry::IsWanted(options)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(telemetry_, host::HostTelemetry::Start(options, clock_));
-  telemetry_->TellReadiness([] { return absl::OkStatus(); });
+  if (telemetry_ != nullptr) telemetry_->TellReadiness([] { return absl::OkStatus(); });
   return absl::OkStatus();
 }
 

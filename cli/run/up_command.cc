@@ -38,6 +38,7 @@ void AddUp(CLI::App* app, const Environment& environment) {
   controller::AddControllerOptions(command, &options->roles.controller);
   command->callback([options, command, &environment] {
     host::TakeRefusedVariables(command);
+    host::TakeDefaultMetrics(*command, options->host.listen.front(), &options->host);
     const auto make_role = [&](const host::HostOptions& host, base::Clock* clock) {
       return std::make_unique<host::all_roles::AllRoles>(environment.handlers, host, options->roles,
                                                          clock);

@@ -10,8 +10,6 @@
 namespace muster::rpc {
 namespace {
 
-constexpr int kMaxPort = 65535;
-
 bool IsV6(const std::string& host) {
   in6_addr address;
   return inet_pton(AF_INET6, host.c_str(), &address) == 1;

@@ -8,6 +8,8 @@
 
 namespace muster::rpc {
 
+inline constexpr int kMaxPort = 65535;
+
 struct Address {
   std::string host;  // without the brackets of IPv6
   int port = 0;      // 0: the system picks one that is free

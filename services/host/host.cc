@@ -66,10 +66,8 @@ rpc::ServerOptions Host::ServerOptions() const {
 
 absl::StatusOr<std::unique_ptr<Host>> Host::Start(const HostOptions& options, Role* role,
                                                   base::Clock* clock) {
-  std::unique_ptr<HostTelemetry> telemetry;
-  if (HostTelemetry::IsWanted(options)) {
-    MUSTER_ASSIGN_OR_RETURN(telemetry, HostTelemetry::Start(options, clock));
-  }
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<HostTelemetry> telemetry,
+                          HostTelemetry::Start(options, clock));
   std::unique_ptr<Host> host(new Host(options, role, clock, std::move(telemetry)));
   rpc::ServerOptions server = host->ServerOptions();
   server.otherwise = [host = host.get()] { return host->NotOpenYet(); };
@@ -365,6 +363,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
   try {
     app.parse(argc, argv);
     TakeRefusedVariables(&app);
+    TakeDefaultMetrics(app, options.listen.front(), &options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kMisused;
   }

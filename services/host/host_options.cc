@@ -26,6 +26,10 @@ const CLI::Validator kAddress(
     },
     "HOST:PORT");
 
+const CLI::Validator kAddressOrNone(
+    [](std::string& text) -> std::string { return text.empty() ? "" : kAddress(text); },
+    "HOST:PORT");
+
 const CLI::Validator kAccountName(
     [](std::string& text) -> std::string {
       if (base::IsSafeName(text)) return "";
@@ -161,8 +165,9 @@ void AddNatsSecrets(CLI::App* app, nats::ConnectionOptions* connection) {
 
 void AddMetricsOptions(CLI::App* app, HostOptions* options) {
   Add(app, "--metrics", &options->metrics,
-      "HOST:PORT of a listener for Prometheus, at /metrics; without it, there is none")
-      ->check(kAddress);
+      "HOST:PORT of a listener for Prometheus, at /metrics; empty: there is none")
+      ->check(kAddressOrNone)
+      ->default_str(absl::StrCat("127.0.0.1 and the port of --listen + ", kMetricsPortOffset));
   app->add_flag(
          "--allow-plaintext-metrics", options->allow_plaintext_metrics,
          "Serve metrics where others can reach them, without TLS; anyone who can connect may "
@@ -269,6 +274,19 @@ void TakeRefusedVariables(CLI::App* app) {
     option->add_result(text);
     option->run_callback();
   }
+}
+
+void TakeDefaultMetrics(const CLI::App& app, const std::string& listen, HostOptions* options) {
+  const CLI::Option* const option = app.get_option("--metrics");
+  // CLI11 takes no notice of an empty variable.
+  const char* const variable =
+      std::getenv(option->get_envname().c_str());  // NOLINT(concurrency-mt-unsafe): alone
+  if (option->count() > 0 || variable != nullptr) return;
+  const absl::StatusOr<rpc::Address> own = rpc::ParseAddress(listen);
+  if (!own.ok() || own->port == 0 || own->port + kMetricsPortOffset > rpc::kMaxPort) return;
+  const std::string host = own->host == "::1" ? "::1" : "127.0.0.1";
+  options->metrics = rpc::Address{host, own->port + kMetricsPortOffset}.ToString();
+  options->metrics_are_default = true;
 }
 
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,

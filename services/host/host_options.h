@@ -35,6 +35,10 @@ inline constexpr absl::Duration kMinLease = absl::Seconds(1);
 inline constexpr absl::Duration kMaxLease = absl::Hours(12);
 inline constexpr int kMaxReplicas = 5;  // as JetStream's
 
+// From the port of a service to that of its metrics, unless --metrics says otherwise: 7790 for the
+// initiator at 7700.
+inline constexpr int kMetricsPortOffset = 90;
+
 // An instance's name is part of subjects and log lines.
 inline constexpr size_t kMaxInstanceBytes = 128;
 
@@ -79,6 +83,9 @@ struct HostOptions {
   bool allow_any_client = false;
   std::string health;   // HOST:PORT where health is answered without TLS; empty: nowhere
   std::string metrics;  // HOST:PORT where Prometheus reads them; empty: nowhere
+  // `metrics` is what TakeDefaultMetrics has chosen: if it cannot listen there, the service goes on
+  // without.
+  bool metrics_are_default = false;
   bool allow_plaintext_metrics = false;
   std::string notify_socket;  // as NOTIFY_SOCKET of sd_notify(3); empty: nothing waits
   backend::NatsOptions nats;
@@ -111,7 +118,7 @@ void AddServerSecurity(CLI::App* app, HostOptions* options);
 // Adds those of them that name the NATS server and what is stored there, but for --lease.
 void AddNatsOptions(CLI::App* app, HostOptions* options);
 
-// Adds --metrics and --allow-plaintext-metrics.
+// Adds --metrics and --allow-plaintext-metrics. TakeDefaultMetrics belongs to it.
 void AddMetricsOptions(CLI::App* app, HostOptions* options);
 
 // Adds those that name the secrets of a connection to the NATS server. `connection`
@@ -132,6 +139,10 @@ std::string EnvironmentName(absl::string_view option);
 // its whole text fails a check, even if the text is a list; this reads such variables again. Throws
 // CLI::ParseError.
 void TakeRefusedVariables(CLI::App* app);
+// Call this after that. Where neither --metrics nor MUSTER_METRICS, which may be empty, says where
+// metrics are, they are on loopback, kMetricsPortOffset above the port of `listen`; nowhere, if the
+// system picks that port, or the sum is no port.
+void TakeDefaultMetrics(const CLI::App& app, const std::string& listen, HostOptions* options);
 // Adds an option such as `--lease 30s`, with values from `low` to `high`.
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
                          absl::Duration low, absl::Duration high, const std::string& help);

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -39,6 +40,7 @@ class HostOptionsTest : public ::testing::Test {
     try {
       app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
       TakeRefusedVariables(&app);
+      TakeDefaultMetrics(app, options_.listen.front(), &options_);
     } catch (const CLI::ParseError& error) {
       return error.what();
     }
@@ -54,7 +56,7 @@ TEST_F(HostOptionsTest, ListensOnTheRolesPortOfThisMachineAlone) {
   EXPECT_FALSE(options_.server().tls.has_value());
   EXPECT_FALSE(options_.server().allow_plaintext);
   EXPECT_FALSE(options_.server().allow_any_client);
-  EXPECT_EQ(options_.metrics, "");
+  EXPECT_EQ(options_.metrics, "127.0.0.1:7791");
   EXPECT_FALSE(options_.allow_plaintext_metrics);
   EXPECT_TRUE(options_.is_on_loopback());
   EXPECT_EQ(options_.nats_url, "nats://127.0.0.1:4222");
@@ -204,6 +206,44 @@ TEST_F(HostOptionsTest, TellAnotherRoleOfTheSameMesh) {
   EXPECT_THAT(options_.listen, ElementsAre("127.0.0.1:7701"));
   EXPECT_EQ(options_.data_dir, ".muster");
   EXPECT_THAT(options_.instance, StartsWith("processor-"));
+}
+
+TEST_F(HostOptionsTest, ShowsMetricsOnLoopbackNinetyPortsAboveItsOwn) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"localhost:8000", "127.0.0.1:8090"},
+      {"0.0.0.0:7700", "127.0.0.1:7790"},
+      {"[::1]:7700", "[::1]:7790"},
+      {"[::]:7700", "127.0.0.1:7790"},
+      {"host-1:65445", "127.0.0.1:65535"},
+      {"127.0.0.1:0", ""},
+      {"127.0.0.1:65446", ""}};
+  for (const auto& [listen, metrics] : cases) {
+    options_ = HostOptions(kProcessor);
+    EXPECT_THAT(Parse({"--listen", listen, "--listen", "localhost:1"}), IsEmpty());
+    EXPECT_EQ(options_.metrics, metrics) << listen;
+    EXPECT_EQ(options_.metrics_are_default, *metrics != '\0') << listen;
+  }
+}
+
+TEST_F(HostOptionsTest, ShowsMetricsWhereItIsToldOrNowhere) {
+  const auto told = [this](const std::vector<std::string>& arguments) {
+    options_ = HostOptions(kProcessor);
+    EXPECT_THAT(Parse(arguments), IsEmpty());
+    EXPECT_FALSE(options_.metrics_are_default);
+    return options_.metrics;
+  };
+  EXPECT_EQ(told({"--metrics", "127.0.0.1:9"}), "127.0.0.1:9");
+  EXPECT_EQ(told({"--metrics", ""}), "");
+  EXPECT_EQ(told({"--metrics", "", "--instance", "p-1"}), "");
+  {
+    const Environment nowhere("MUSTER_METRICS", "");
+    EXPECT_EQ(told({}), "");
+    EXPECT_EQ(told({"--metrics", "127.0.0.1:9"}), "127.0.0.1:9");
+  }
+  const Environment elsewhere("MUSTER_METRICS", "127.0.0.1:8");
+  EXPECT_EQ(told({}), "127.0.0.1:8");
+  EXPECT_EQ(told({"--metrics", ""}), "");
+  EXPECT_THAT(Parse({"--metrics", "9"}), HasSubstr("--metrics"));
 }
 
 TEST_F(HostOptionsTest, RefusesWhatIsWrongAndNamesIt) {

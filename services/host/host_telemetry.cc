@@ -53,19 +53,28 @@ HostTelemetry::HostTelemetry()
       .Set(1);
 }
 
-bool HostTelemetry::IsWanted(const HostOptions& options) {
-  return !options.metrics.empty() || telemetry::WantsOtlp();
-}
-
 absl::StatusOr<std::unique_ptr<HostTelemetry>> HostTelemetry::Start(const HostOptions& options,
                                                                     base::Clock* clock) {
+  if (options.metrics.empty() && !telemetry::WantsOtlp()) return nullptr;
   std::unique_ptr<HostTelemetry> started(new HostTelemetry());
-  if (!options.metrics.empty()) MUSTER_RETURN_IF_ERROR(started->Serve(options, clock));
+  if (!options.metrics.empty()) MUSTER_RETURN_IF_ERROR(started->ServeIfPossible(options, clock));
   MUSTER_ASSIGN_OR_RETURN(started->otlp_,
                           telemetry::OtlpExport::StartIfWanted(
                               {options.service, options.instance, std::string(BuildVersion())},
                               &started->registry_, clock));
+  if (started->server_ == nullptr && started->otlp_ == nullptr) return nullptr;
   return started;
+}
+
+// Several services of one host may have ports that are kMetricsPortOffset apart.
+absl::Status HostTelemetry::ServeIfPossible(const HostOptions& options, base::Clock* clock) {
+  const absl::Status serves = Serve(options, clock);
+  if (serves.ok() || !options.metrics_are_default) return serves;
+  base::Log(base::kWarning,
+            "no metrics: their default port cannot be had; --metrics HOST:PORT names another one, "
+            "and --metrics '' none",
+            {{"why", serves.message()}});
+  return absl::OkStatus();
 }
 
 absl::Status HostTelemetry::Serve(const HostOptions& options, base::Clock* clock) {

@@ -25,12 +25,10 @@ absl::Status CheckMetricsReach(const HostOptions& options);
 // Thread-safe, but for Watch, ShowNatsStreams, TellReadiness and Close.
 class HostTelemetry {
  public:
-  // Whether a service with these options, in this environment, has any telemetry.
-  static bool IsWanted(const HostOptions& options);
-
-  // Serves at options.metrics if that is set, and exports if the environment says so, from now on.
-  // `clock` is not owned. InvalidArgument: others could reach the address, and the options do not
-  // allow it; or a variable is wrong. Unavailable: as MetricsServer::Start.
+  // Serves at options.metrics if that is set, and exports if the environment says so, from now on;
+  // null: neither. `clock` is not owned. InvalidArgument: others could reach the address, and the
+  // options do not allow it; or a variable is wrong. Unavailable: as MetricsServer::Start, if the
+  // address is not a default one, without which a service does, too.
   static absl::StatusOr<std::unique_ptr<HostTelemetry>> Start(const HostOptions& options,
                                                               base::Clock* clock);
 
@@ -54,6 +52,7 @@ class HostTelemetry {
  private:
   HostTelemetry();
   absl::Status Serve(const HostOptions& options, base::Clock* clock);
+  absl::Status ServeIfPossible(const HostOptions& options, base::Clock* clock);
   absl::Status Readiness() ABSL_LOCKS_EXCLUDED(mu_);
 
   base::Mutex mu_;

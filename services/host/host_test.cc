@@ -25,6 +25,7 @@
 #include "muster/rpc/channel.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/status.h"
+#include "muster/telemetry/metrics_server.h"
 #include "muster/v1/queue_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
 #include "tests/fakes/base/let_others_run.h"
@@ -300,6 +301,19 @@ TEST_F(HostTest, DoesNotStartWhereThePortOfItsMetricsIsInUse) {
   EXPECT_EQ(started.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(started.message()), HasSubstr("Address already in use"));
   EXPECT_THAT(std::string(started.message()), HasSubstr(second.metrics));
+}
+
+TEST_F(HostTest, GoesOnWithoutMetricsWhereTheirDefaultPortIsInUse) {
+  const telemetry::MetricsServerOptions other{.address = "127.0.0.1:0"};
+  const auto holds = telemetry::MetricsServer::Start(other, [](auto) { return ""; });
+  ASSERT_TRUE(holds.ok()) << holds.status();
+  options_.metrics = (*holds)->address();
+  options_.metrics_are_default = true;
+  Start();
+  role_.AwaitEvents(1);
+  EXPECT_EQ(role_.stores_.metrics, nullptr) << "which nobody would see";
+  EXPECT_TRUE(Logged("--metrics HOST:PORT names another one"));
+  EXPECT_TRUE(Logged(options_.metrics));
 }
 
 TEST_F(HostTest, ShowsMetricsToOthersOnlyIfItIsTold) {

@@ -136,9 +136,9 @@ absl::Status Serve(const Options& options, const std::stop_token& signals) {
     MUSTER_ASSIGN_OR_RETURN(health, ServeHealth(options.health, &state));
     base::Log(base::kInfo, "health", {{"at", health->address()}});
   }
-  std::unique_ptr<host::HostTelemetry> telemetry;
-  if (host::HostTelemetry::IsWanted(options.host)) {
-    MUSTER_ASSIGN_OR_RETURN(telemetry, host::HostTelemetry::Start(options.host, clock));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<host::HostTelemetry> telemetry,
+                          host::HostTelemetry::Start(options.host, clock));
+  if (telemetry != nullptr) {
     telemetry->TellReadiness([&state] {
       return state.is_ready() ? absl::OkStatus() : absl::UnavailableError(state.InWords());
     });
@@ -212,6 +212,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     host::TakeRefusedVariables(&app);
+    host::TakeDefaultMetrics(app, options.listen, &options.host);
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? host::kDone : host::kMisused;
   }

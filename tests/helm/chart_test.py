@@ -607,6 +607,15 @@ class NatsTest(ChartTest):
         self.assertIn({"name": "MUSTER_NATS", "valueFrom": {"secretKeyRef": {
             "name": "muster-nats", "key": "url"}}}, container["env"])
 
+    def test_no_service_listens_for_prometheus_unless_the_values_say_so(self):
+        nowhere = {"name": "MUSTER_METRICS", "value": ""}
+        for component in ("initiator", "controller"):
+            container = rendered("defaults").container("StatefulSet", f"muster-{component}")
+            self.assertIn(nowhere, container["env"])
+            container = self.render("metrics.enabled=true").container("StatefulSet", f"muster-{component}")
+            self.assertNotIn(nowhere, container["env"])
+            self.assertIn("--allow-plaintext-metrics", container["args"])
+
     def test_what_three_servers_store_has_three_copies_and_tls(self):
         manifests = rendered("production")
         url = manifests.get("Secret", "muster-nats")["stringData"]["url"]

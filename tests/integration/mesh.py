@@ -18,6 +18,8 @@ PORTS_IN_A_ROW = range(20000, 32000)
 # Where the programs of the tests' jobs lie: those of the examples, and those that tests write.
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 os.environ.setdefault("MUSTER_HANDLER_PROGRAMS", f"{ROOT}/examples,{tempfile.gettempdir()}")
+# The default port of a program's metrics may be one that another program is about to get.
+os.environ.setdefault("MUSTER_METRICS", "")
 # The sockets that hold the ports that were handed out, until the test program ends.
 reserved = []
 
@@ -40,12 +42,12 @@ def free_address():
     return "%s:%d" % reserved[-1].getsockname()
 
 
-def free_ports(count):
-    """Returns the first of `count` free ports in a row."""
+def free_ports(count, step=1):
+    """Returns the first of `count` free ports, each `step` above the one before."""
     while True:
         first = random.choice(PORTS_IN_A_ROW)
         with contextlib.suppress(OSError):
-            reserved.extend([hold(port) for port in range(first, first + count)])
+            reserved.extend([hold(first + i * step) for i in range(count)])
             return first
 
 

@@ -6,6 +6,7 @@ MUSTER_PRESET names the existing build to run.
 
 import json
 import os
+import re
 import subprocess
 import time
 
@@ -16,9 +17,11 @@ from mesh import free_ports
 PRESET = os.environ["MUSTER_PRESET"]
 PORTS = 111  # of a mesh, from the initiator's on, those of metrics included
 GROW_SECONDS = 120
+# Its programs show their metrics where they do by themselves.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "MUSTER_METRICS"}
 
 
-class ScalingTest(MusterTest):
+class MeshTest(MusterTest):
     def setUp(self):
         super().setUp()
         self.port = free_ports(PORTS)
@@ -29,7 +32,7 @@ class ScalingTest(MusterTest):
     def mesh(self, *arguments):
         return subprocess.run(
             [ROOT / "scripts/mesh", *map(str, arguments)], capture_output=True, text=True,
-            env={**os.environ, "MUSTER_MESH_DIR": str(self.folder_of_mesh)},
+            env={**ENVIRONMENT, "MUSTER_MESH_DIR": str(self.folder_of_mesh)},
             timeout=harness.TIMEOUT_SECONDS, cwd=self.folder)
 
     def up(self, *arguments):
@@ -47,6 +50,8 @@ class ScalingTest(MusterTest):
         listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
         return [line for line in listed.stdout.splitlines() if str(self.folder_of_mesh) in line]
 
+
+class ScalingTest(MeshTest):
     def test_it_grows_from_nothing_and_goes_down_in_the_midst_of_work(self):
         self.up("--scaling")
         status = self.mesh("status")
@@ -84,6 +89,18 @@ class ScalingTest(MusterTest):
         """Returns the state of each of the agent's processors."""
         return [line.split()[1] for line in self.mesh("status").stdout.splitlines()
                 if line.startswith("processor-") and "127.0.0.1" not in line]
+
+
+class ReadmeTest(MeshTest):
+    def test_its_line_shows_the_metrics_of_the_mesh(self):
+        self.up("--processors", "1")
+        self.answer("job", "apply", harness.RETAIL_JOB)
+        self.answer("batch", "submit", "retail", "--input", retail_input(2000), "--wait")
+        [line] = re.findall(r"^curl .*:7792/metrics.*$", (ROOT / "README.md").read_text(), re.MULTILINE)
+        shown = subprocess.run(["bash", "-c", line.replace(":7792/", f":{self.port + 92}/")],
+                               capture_output=True, text=True, timeout=harness.TIMEOUT_SECONDS)
+        self.assertIn('muster_transactions_total{queue="retail-in",outcome="aggregated"}', shown.stdout,
+                      shown.stderr)
 
 
 class UsageTest(MusterTest):

@@ -3,16 +3,19 @@ Prometheus can read them."""
 
 import json
 import os
+import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import time
 import unittest
+import unittest.mock
 import urllib.request
 
 import harness
 from harness import ROOT, MusterTest
-from mesh import Mesh, READY_SECONDS, Program, free_address
+from mesh import LOOPBACK, Mesh, READY_SECONDS, Program, free_address, free_ports
 from mesh_case import Gate, MeshTest
 
 # A line that says "dead" gives its item up; one that says "bad" is rejected.
@@ -293,6 +296,76 @@ class UpTest(MusterTest):
         self.assertEqual(again.wait(), 5, "as with any other address that is in use")
         again.await_line("Address already in use")
         self.assertEqual(up.stop(), 0)
+
+
+class DefaultTest(MusterTest):
+    """What services do whom nobody has told where their metrics are."""
+
+    OFFSET = 90
+
+    def setUp(self):
+        super().setUp()
+        unset = unittest.mock.patch.dict(os.environ)
+        unset.start()
+        self.addCleanup(unset.stop)
+        os.environ.pop("MUSTER_METRICS", None)
+        self.port = free_ports(2, step=self.OFFSET)
+        self.default = f"{LOOPBACK}:{self.port + self.OFFSET}"
+
+    def start(self, command, *more, host=LOOPBACK):
+        program = Program([*command, "--listen", f"{host}:{self.port}", "--data-dir", self.folder / "own",
+                           *more], "msg=ready")
+        self.addCleanup(program.kill)
+        return program
+
+    def up(self, *more, **where):
+        return self.start([harness.MUSTER, "up"], *more, **where)
+
+    def test_every_service_shows_them_ninety_ports_above_its_own(self):
+        # They are there before the service is ready, which none of these becomes without a NATS server.
+        alone = "--nats", f"nats://{free_address()}"
+        commands = {role: [os.environ[f"MUSTER_{role.upper()}_PROGRAM"], *alone]
+                    for role in ("initiator", "controller", "processor", "scaling_agent")}
+        commands["scaling_agent"] += ["--rules", self.write("rules.yaml", RULES), "--actuator", "dry-run"]
+        for role, command in commands.items():
+            with self.subTest(role):
+                service = self.start(command)
+                service.await_line(f"at={self.default}/metrics")
+                self.assertEqual(Page(self.default).value("muster_build_info"), 1)
+                service.kill()
+        with self.subTest("muster up"):
+            self.up().await_ready()
+            self.assertEqual(Page(self.default).value("muster_build_info"), 1)
+
+    def test_they_are_on_loopback_where_the_service_is_not(self):
+        self.up("--allow-plaintext", host="0.0.0.0").await_ready()
+        self.assertEqual(Page(self.default).value("muster_build_info"), 1)
+        self.assertEqual(listeners(self.port + self.OFFSET), {LOOPBACK})
+
+    def test_nowhere_if_they_are_not_wanted(self):
+        up = self.up("--metrics", "")
+        up.await_ready()
+        self.assertEqual(up.stop(), 0)
+        self.assertNotIn("msg=metrics", "".join(up.log.lines))
+
+    def test_a_port_in_use_stops_only_who_was_told_to_have_it(self):
+        with socket.create_server((LOOPBACK, self.port + self.OFFSET)):
+            up = self.up()
+            up.await_ready()
+            up.await_line("--metrics HOST:PORT names another one")
+            self.assertIn(f"metrics at {self.default}: ", "".join(up.log.lines))
+            self.assertEqual(up.stop(), 0)
+            told = self.up("--metrics", self.default)
+            self.assertEqual(told.wait(), 5)
+            told.await_line("Address already in use")
+
+
+def listeners(port):
+    """The addresses of IPv4 at which something listens on this port."""
+    listening = "0A"
+    return {socket.inet_ntoa(bytes.fromhex(fields[1].split(":")[0])[::-1])
+            for fields in map(str.split, pathlib.Path("/proc/net/tcp").read_text().splitlines())
+            if fields[3] == listening and int(fields[1].split(":")[1], 16) == port}
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ class Gateway:
         """`failpoint`: where it dies (muster/base/failpoint.h)."""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("MUSTER_")}
+        environment["MUSTER_METRICS"] = ""  # unless the arguments say otherwise
         if failpoint:
             environment["MUSTER_FAILPOINT"] = failpoint
         self.process = subprocess.Popen(

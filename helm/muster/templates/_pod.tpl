@@ -97,6 +97,9 @@ spec:
     {{- with $values.otel.endpoint }}
     - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }}}
     {{- end }}
+    {{- if not $values.metrics.enabled }}
+    - {name: MUSTER_METRICS, value: ""}
+    {{- end }}
     {{- with .env }}{{ toYaml . | nindent 4 }}{{ end }}
     {{- with .conf.extraEnv }}{{ toYaml . | nindent 4 }}{{ end }}
     ports:
