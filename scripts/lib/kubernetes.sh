@@ -7,6 +7,7 @@ kubernetes_version=v1.36.3
 containerd_version=v2.2.1
 coredns_version=v1.13.1
 kwok_version=v0.8.0
+kubeconform_version=v0.8.0
 kubernetes_folder=${MUSTER_KUBERNETES_FOLDER:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes-$kubernetes_version}
 
 # The API server with its controllers, and what a node needs on top of them. Those of
@@ -77,4 +78,11 @@ build_node() {
   build_kubernetes || return 1
   say "building the programs of a node into $kubernetes_folder with Go: some minutes, once"
   install_node || { say "the node is not built: Go cannot build it, or not fetch its modules" && return 1; }
+}
+
+# kubeconform, and the documents that it checks manifests against, for tests/helm/schemas_test.py.
+build_checks() {
+  kubernetes_has kubeconform ||
+    install_released "github.com/yannh/kubeconform/cmd/kubeconform@$kubeconform_version" || return 1
+  tests/helm/documents "$kubernetes_folder/documents" || return 1
 }
