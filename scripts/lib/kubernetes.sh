@@ -7,6 +7,8 @@ kubernetes_version=v1.36.3
 containerd_version=v2.2.1
 coredns_version=v1.13.1
 kwok_version=v0.8.0
+kubeconform_version=v0.8.0
+keda_version=v2.21.0
 kubernetes_folder=${MUSTER_KUBERNETES_FOLDER:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/kubernetes-$kubernetes_version}
 
 # The API server with its controllers, and what a node needs on top of them. Those of
@@ -77,4 +79,29 @@ build_node() {
   build_kubernetes || return 1
   say "building the programs of a node into $kubernetes_folder with Go: some minutes, once"
   install_node || { say "the node is not built: Go cannot build it, or not fetch its modules" && return 1; }
+}
+
+# kubeconform, and the documents that it checks manifests against, for tests/helm/schemas_test.py.
+build_checks() {
+  kubernetes_has kubeconform ||
+    install_released "github.com/yannh/kubeconform/cmd/kubeconform@$kubeconform_version" || return 1
+  tests/helm/documents "$kubernetes_folder/documents" || return 1
+}
+
+# KEDA's operator and metrics adapter, built as its own repository does: its go.mod replaces modules, which `go install`
+# refuses. Its manifests come with them.
+build_keda() {
+  ! kubernetes_has "keda-$keda_version/operator" "keda-$keda_version/adapter" || return 0
+  local module copied status=0
+  say "building KEDA $keda_version into $kubernetes_folder with Go: 15 minutes of two cores, once"
+  module=$(go mod download -json "github.com/kedacore/keda/v2@$keda_version" |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["Dir"])') || return 1
+  copied=$(mktemp --directory)
+  cp -r --no-preserve=mode "$module/." "$copied"
+  # shellcheck disable=SC2016  # the inner shell expands
+  go_for_kubernetes "$copied" bash -c 'mkdir "$BUILDING/keda-$0" && cp -r config "$BUILDING/keda-$0/" &&
+    go build -trimpath -buildvcs=false -ldflags "-s -w" -o "$BUILDING/keda-$0/" ./cmd/operator ./cmd/adapter' \
+    "$keda_version" || status=1
+  rm -rf "$copied"
+  return "$status"
 }

@@ -1,4 +1,7 @@
-"""What the tests of the chart share: helm, and the manifests that it renders."""
+"""What the tests of the chart share: helm, and the manifests that it renders.
+
+They run with Helm 3, and with MUSTER_TEST_HELM=4 with Helm 4.
+"""
 
 import http.server
 import json
@@ -21,17 +24,18 @@ TIMEOUT_SECONDS = 120
 SKIPPED = 77  # the exit code of a test program that could not run, as its ctest knows
 
 
-def find_helm():
-    built = ROOT / "build/tools/helm"
-    return (os.environ.get("MUSTER_HELM") or (str(built) if built.exists() else None) or
-            shutil.which("helm"))
+def find_helm(name, variable):
+    built = ROOT / "build/tools" / name
+    return os.environ.get(variable) or (str(built) if built.exists() else None) or shutil.which(name)
 
 
-HELM = find_helm()
+HELM3, HELM4 = find_helm("helm", "MUSTER_HELM"), find_helm("helm4", "MUSTER_HELM4")
+IS_HELM4 = os.environ.get("MUSTER_TEST_HELM") == "4"
+HELM = HELM4 if IS_HELM4 else HELM3
 
 
-def helm(*arguments):
-    return subprocess.run([HELM, *map(str, arguments)], capture_output=True, text=True,
+def helm(*arguments, program=None):
+    return subprocess.run([program or HELM, *map(str, arguments)], capture_output=True, text=True,
                           timeout=TIMEOUT_SECONDS)
 
 
@@ -66,16 +70,36 @@ def render_anew(*values, files=(), release=RELEASE, more=()):
 class ApiServer:
     """Shows the live objects that a template looks up, by their paths, and has no others. For `with`."""
 
-    KINDS = {"/apis/apps/v1": {"name": "deployments", "kind": "Deployment", "namespaced": True, "verbs": ["get"]}}
+    KINDS = {
+        "v1": ("ConfigMap", "Pod", "Secret", "Service", "ServiceAccount"), "apps/v1": ("Deployment", "StatefulSet"),
+        "autoscaling/v2": ("HorizontalPodAutoscaler",), "keda.sh/v1alpha1": ("ScaledObject",),
+        "networking.k8s.io/v1": ("NetworkPolicy",), "policy/v1": ("PodDisruptionBudget",),
+        "rbac.authorization.k8s.io/v1": ("Role", "RoleBinding"),
+    }
+
+    @staticmethod
+    def of_itself():
+        """What an API server tells of itself, by its paths. Helm 3 asks for the kinds only that a template looks up."""
+        told = {"/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.3"},
+                "/api": {"kind": "APIVersions", "versions": ["v1"]},
+                "/apis": {"kind": "APIGroupList", "groups": []}}
+        for version, kinds in ApiServer.KINDS.items():
+            group, _, short = version.rpartition("/")
+            told[f"/apis/{version}" if group else "/api/v1"] = {
+                "kind": "APIResourceList", "groupVersion": version, "resources": [
+                    {"name": f"{kind.lower()}s", "kind": kind, "namespaced": True, "verbs": ["get"]} for kind in kinds]}
+            if group:
+                this = {"groupVersion": version, "version": short}
+                told["/apis"]["groups"].append({"name": group, "versions": [this], "preferredVersion": this})
+        return told
 
     def __init__(self, objects):
+        told = {**self.of_itself(), **objects}
+
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 path = self.path.partition("?")[0]
-                found = objects.get(path)
-                if path in ApiServer.KINDS:
-                    found = {"kind": "APIResourceList", "groupVersion": path.removeprefix("/apis/"),
-                             "resources": [ApiServer.KINDS[path]]}
+                found = told.get(path)
                 missing = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
                 body = json.dumps(found or missing).encode()
                 self.send_response(200 if found else 404)
@@ -144,7 +168,9 @@ class ChartTest(unittest.TestCase):
 def main():
     """Ends with SKIPPED where there is no helm, or when every test was skipped."""
     if HELM is None:
-        print("skipped: there is no helm. Where Go is installed, scripts/test builds one; "
+        print("skipped: there is no Helm 4. Where Go is installed, scripts/test --all builds one; "
+              "MUSTER_HELM4 names another" if IS_HELM4 else
+              "skipped: there is no helm. Where Go is installed, scripts/test builds one; "
               "MUSTER_HELM names another")
         sys.exit(SKIPPED)
     result = unittest.main(verbosity=2, exit=False).result

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The chart installed on a real API server with RBAC and controllers, which has no nodes: what is made is
-checked and admitted, and no container runs.
+checked and admitted, and no container runs. With Helm 4 also releases that go from one Helm to the other.
 
 tests/kubernetes/with_cluster starts one; MUSTER_TEST_KUBECONFIG names it.
 """
@@ -87,7 +87,9 @@ class Cluster:
         return other
 
 
-class ClusterTest(ChartTest):
+class ClusterCase(ChartTest):
+    """A namespace of the cluster for each test, and what Helm and a scaler do there."""
+
     @classmethod
     def setUpClass(cls):
         cls.kubeconfig = os.environ.get("MUSTER_TEST_KUBECONFIG")
@@ -107,14 +109,36 @@ class ClusterTest(ChartTest):
         self.addCleanup(self.cluster.call, f"/api/v1/namespaces/{self.space}", "DELETE")
 
     @classmethod
-    def helm(cls, *arguments):
-        return chart.helm(*arguments, "--kubeconfig", cls.kubeconfig)
+    def helm(cls, *arguments, program=None):
+        return chart.helm(*arguments, "--kubeconfig", cls.kubeconfig, program=program)
 
-    def run_helm(self, verb, *values, files=(), more=()):
+    def run_helm(self, verb, *values, files=(), more=(), program=None):
         done = self.helm(verb, "muster", CHART, "--namespace", self.space,
-                         *chart.options_of(values, files), *more)
+                         *chart.options_of(values, files), *more, program=program)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
+
+    def roll_back(self, revision, program=None):
+        done = self.helm("rollback", "muster", revision, "--namespace", self.space, program=program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    @property
+    def pool(self):
+        return f"/apis/apps/v1/namespaces/{self.space}/deployments/muster-processor-default"
+
+    def scale_pool(self, replicas):
+        """As a scaler does."""
+        self.cluster.call(f"{self.pool}/scale", "PATCH", {"spec": {"replicas": replicas}})
+
+    def replicas(self):
+        return self.cluster.call(self.pool)["spec"]["replicas"]
+
+    def arguments(self):
+        [container] = self.cluster.call(self.pool)["spec"]["template"]["spec"]["containers"]
+        return container["args"]
+
+    def password(self):
+        return {one["metadata"]["name"]: one.get("data") for one in self.list("api/v1", "secrets")}["muster-nats"]
 
     def list(self, group, plural):
         return self.cluster.call(f"/{group}/namespaces/{self.space}/{plural}")["items"]
@@ -130,6 +154,19 @@ class ClusterTest(ChartTest):
         events = [event["message"] for event in self.list("api/v1", "events")]
         return self.fail(f"{names} are there, not {wanted}: {events}")
 
+    def take_over(self, scaled, more=(), program=None):
+        """Has whoever scales from now on begin with the 4 replicas that there are."""
+        def annotate(annotations):
+            self.cluster.call(self.pool, "PATCH", {"metadata": {"annotations": annotations}})
+
+        annotate({"helm.sh/resource-policy": "keep"})
+        self.run_helm("upgrade", *scaled, "scaler.takeOver=true", more=more, program=program)
+        annotate({"helm.sh/resource-policy": None, "muster.io/replicas": "scaler"})
+        self.run_helm("upgrade", *scaled, more=more, program=program)
+        self.assertEqual(self.replicas(), 4)
+
+
+class ClusterTest(ClusterCase):
     # `helm upgrade --dry-run=server` of Helm 4 lets unknown fields, repeated keys and conflicts pass.
     def test_the_api_server_takes_every_manifest_and_warns_of_none(self):
         for name, given in MATRIX.items():
@@ -190,19 +227,28 @@ class ClusterTest(ChartTest):
     def test_an_upgrade_keeps_the_password_and_the_replicas_of_whoever_scales(self):
         values = ("scaler.mode=agent", "pools.default.jobs={retail}")
         self.run_helm("install", *values)
-        secret = self.list("api/v1", "secrets")
-        before = {one["metadata"]["name"]: one.get("data") for one in secret}["muster-nats"]
-        scale = f"/apis/apps/v1/namespaces/{self.space}/deployments/muster-processor-default/scale"
-        self.cluster.call(scale, "PATCH", {"spec": {"replicas": 5}})
+        before = self.password()
+        self.scale_pool(5)
         self.run_helm("upgrade", *values, "pools.default.threads=4")
-        self.assertEqual(self.cluster.call(scale)["spec"]["replicas"], 5)
-        after = {one["metadata"]["name"]: one.get("data") for one in self.list("api/v1", "secrets")}
-        self.assertEqual(after["muster-nats"], before)
-        done = self.helm("rollback", "muster", "1", "--namespace", self.space)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.cluster.call(scale)["spec"]["replicas"], 5)
-        [container] = self.cluster.call(scale.removesuffix("/scale"))["spec"]["template"]["spec"]["containers"]
-        self.assertIn("--threads=2", container["args"])
+        self.assertEqual((self.replicas(), self.password()), (5, before))
+        self.assertIn("--threads=4", self.arguments())
+        self.roll_back(1)
+        self.assertEqual((self.replicas(), self.password()), (5, before))
+        self.assertIn("--threads=2", self.arguments())
+
+    def test_a_number_of_the_charts_that_another_has_changed(self):
+        self.run_helm("install", "processor.replicas=4")
+        self.scale_pool(5)
+        upgrade = ("upgrade", "muster", CHART, "--namespace", self.space, *chart.options_of(("processor.replicas=4",)))
+        done = self.helm(*upgrade)
+        if not chart.IS_HELM4:  # it asks nobody
+            self.assertEqual((done.returncode, self.replicas()), (0, 4))
+            return
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r'conflict with "[^"]+" with subresource "scale"')
+        self.assertEqual(self.replicas(), 5)
+        self.assertEqual(self.helm(*upgrade, "--force-conflicts").returncode, 0)
+        self.assertEqual(self.replicas(), 4)
 
     # Helm takes the number out, and the API server then sets its default.
     def test_a_pool_that_is_scaled_from_now_on_begins_with_one_replica_only_where_that_is_asked_for(self):
@@ -211,10 +257,9 @@ class ClusterTest(ChartTest):
         refused = self.helm("upgrade", "muster", CHART, "--namespace", self.space, *chart.options_of(scaled))
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn("would end 3 of the 4 pods", refused.stderr)
-        scale = f"/apis/apps/v1/namespaces/{self.space}/deployments/muster-processor-default/scale"
-        self.assertEqual(self.cluster.call(scale)["spec"]["replicas"], 4)
+        self.assertEqual(self.replicas(), 4)
         self.run_helm("upgrade", *scaled, "scaler.resetReplicas=true")
-        self.assertEqual(self.cluster.call(scale)["spec"]["replicas"], 1)
+        self.assertEqual(self.replicas(), 1)
         self.run_helm("upgrade", *scaled)
 
     # The steps of docs/operations/kubernetes.md.
@@ -223,16 +268,7 @@ class ClusterTest(ChartTest):
         # The same pods but for who scales them: what changes them replaces them as ever.
         self.run_helm("install", "processor.replicas=4", "pools.default.jobs={retail}")
         before = self.await_pods(7)  # a NATS server, an initiator and a controller, too
-        deployment = f"/apis/apps/v1/namespaces/{self.space}/deployments/muster-processor-default"
-
-        def annotate(annotations):
-            self.cluster.call(deployment, "PATCH", {"metadata": {"annotations": annotations}})
-
-        annotate({"helm.sh/resource-policy": "keep"})
-        self.run_helm("upgrade", *scaled, "scaler.takeOver=true")
-        annotate({"helm.sh/resource-policy": None, "muster.io/replicas": "scaler"})
-        self.run_helm("upgrade", *scaled)
-        self.assertEqual(self.cluster.call(deployment)["spec"]["replicas"], 4)
+        self.take_over(scaled, ("--server-side=false",) if chart.IS_HELM4 else ())
         self.assertLessEqual(set(before), set(self.await_pods(8)))  # and an agent
 
     def may(self, account, verb, resource, name="", group=""):
@@ -317,6 +353,55 @@ class ClusterTest(ChartTest):
             for each in (("get", "deployments/scale", pool, "apps"), ("update", "deployments/scale", pool, "apps"),
                          ("list", "pods"), ("watch", "pods"), ("patch", "pods", "some-pod")):
                 self.assertFalse(self.may(account, *each), (account, each))
+
+
+@unittest.skipUnless(chart.IS_HELM4 and chart.HELM3, "there are no two Helms")
+class BothHelmsTest(ClusterCase):
+    """A release that was made by one Helm, and goes on with the other."""
+
+    SCALED = ("scaler.mode=agent", "pools.default.jobs={retail}")
+
+    def upgrade(self, program, threads, more=()):
+        """Another revision, which leaves the scaler's 5 replicas and the password alone."""
+        self.run_helm("upgrade", *self.SCALED, f"pools.default.threads={threads}", program=program, more=more)
+        self.assert_kept(threads)
+
+    def assert_kept(self, threads):
+        self.assertEqual((self.replicas(), self.password()), (5, self.before))
+        self.assertIn(f"--threads={threads}", self.arguments())
+
+    def install(self, program):
+        self.run_helm("install", *self.SCALED, "pools.default.threads=2", program=program)
+        self.before = self.password()
+        self.scale_pool(5)
+
+    def test_from_3_to_4_and_back(self):
+        self.install(chart.HELM3)
+        self.upgrade(chart.HELM4, 3)
+        self.upgrade(chart.HELM4, 4, more=("--server-side=true",))
+        self.roll_back(2, chart.HELM4)
+        self.assert_kept(3)
+        self.upgrade(chart.HELM3, 5)
+        self.roll_back(1, chart.HELM3)
+        self.assert_kept(2)
+        self.upgrade(chart.HELM4, 6)
+
+    def test_from_4_to_3_and_back(self):
+        self.install(chart.HELM4)
+        self.upgrade(chart.HELM3, 3)
+        self.upgrade(chart.HELM4, 4)
+        self.roll_back(1, chart.HELM3)
+        self.assert_kept(2)
+        self.upgrade(chart.HELM4, 5, more=("--server-side=true",))
+        self.roll_back(2, chart.HELM4)
+        self.assert_kept(3)
+
+    def test_a_pool_of_3_is_taken_over_by_4_with_its_replicas_and_one_of_4_by_3(self):
+        for made, taken, more in ((chart.HELM3, chart.HELM4, ("--server-side=false",)), (chart.HELM4, chart.HELM3, ())):
+            with self.subTest(taken):
+                self.run_helm("install", "processor.replicas=4", "pools.default.jobs={retail}", program=made)
+                self.take_over(self.SCALED, more, program=taken)
+                self.assertEqual(self.helm("uninstall", "muster", "--namespace", self.space, "--wait").returncode, 0)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class Gate(unittest.TestCase):
         tools = {name: "/nonexistent" for name in (
             "MUSTER_NATS_SERVERS", "MUSTER_PYTHON", "MUSTER_AZURE_PYTHON", "MUSTER_AZURE_PYTHON_12_8",
             "MUSTER_AZURE_NODE_MODULES", "MUSTER_GO_HANDLER", "MUSTER_GO_CLIENT", "MUSTER_TYPESCRIPT_CLIENT",
-            "MUSTER_HELM")}
+            "MUSTER_HELM", "MUSTER_HELM4")}
         return subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
                               check=False, env={**os.environ, **tools, "XDG_CACHE_HOME": str(self.cache)})
 
