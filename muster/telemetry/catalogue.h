@@ -6,8 +6,10 @@
 // counted, and a target of the rules where replicas are.
 #pragma once
 
+#include <array>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "muster/telemetry/metric.h"
 
 namespace muster::telemetry {
@@ -194,6 +196,34 @@ inline constexpr CounterMetric<2> kWakeups{
     {"queue", "kind"},
     "Wake-ups of an idle pool that found work: push (a trigger, or a message that came to an open "
     "receive), scheduled (a delay of its own), safety (the slow check: a trigger was lost)"};
+
+// The queues once more, by OpenTelemetry's conventions for messaging, whose spans have the same
+// attributes (docs/tracing.md).
+inline constexpr char kMessagingSystem[] = "muster";
+inline constexpr std::array<absl::string_view, 4> kMessagingLabels = {
+    "messaging_destination_name", "messaging_operation_name", "messaging_system", "error_type"};
+inline constexpr HistogramMetric<4> kMessagingOperation{
+    "messaging_client_operation_duration_seconds",
+    "seconds",
+    kEveryRole,
+    kMessagingLabels,
+    "Time of a call of the queue store that sends, receives or settles messages, waits for a first "
+    "message left out; error_type: the status of one that failed",
+    kSyncSeconds};
+inline constexpr CounterMetric<4> kMessagingSent{
+    "messaging_client_sent_messages_total", "messages", kEveryRole, kMessagingLabels,
+    "Messages that this service has sent to a queue, or tried to, with an error_type"};
+inline constexpr CounterMetric<4> kMessagingConsumed{
+    "messaging_client_consumed_messages_total", "messages", kEveryRole, kMessagingLabels,
+    "Messages that this service has received, those that came again included"};
+inline constexpr HistogramMetric<4> kMessagingProcess{
+    "messaging_process_duration_seconds",
+    "seconds",
+    kProcessor,
+    kMessagingLabels,
+    "Time of an attempt at an item, reading, handler and result together; error_type: retry or "
+    "dead",
+    kHandlerSeconds};
 
 // The workers.
 inline constexpr GaugeMetric<2> kDequeueTasks{"muster_dequeue_tasks",

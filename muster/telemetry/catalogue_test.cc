@@ -26,7 +26,7 @@ std::string ReadSource(const std::string& path) {
 
 TEST(CatalogueTest, ListsEachMetricOfItsHeaderOnce) {
   const std::string header = ReadSource("muster/telemetry/catalogue.h");
-  const std::regex name("\"((muster|rpc|process)_[a-z_]+)\"");
+  const std::regex name("k\\w+\\{\\s*\"([a-z_]+)\"");
   std::multiset<std::string> named;
   for (std::sregex_iterator i(header.begin(), header.end(), name), end; i != end; ++i) {
     named.insert((*i)[1]);

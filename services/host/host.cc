@@ -183,7 +183,7 @@ absl::Status Host::OpenStores(const std::stop_token& stop) {
       },
       stop));
   if (telemetry_ != nullptr) {
-    queues_ = std::make_unique<MeasuredQueues>(std::move(queues_), registry());
+    queues_ = std::make_unique<MeasuredQueues>(std::move(queues_), registry(), clock_);
   }
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "the records", urls.records,

@@ -17,15 +17,24 @@ std::string LabelOf(const queue::QueueId& queue) {
   return queue.name.empty() ? kAllQueues : item::LogicalName(queue.name);
 }
 
+// error.type; empty: it is none.
+std::string ErrorOf(const absl::Status& status) {
+  return status.ok() ? "" : absl::StatusCodeToString(status.code());
+}
+
 }  // namespace
 
 MeasuredQueues::MeasuredQueues(std::unique_ptr<queue::QueueStore> behind,
-                               telemetry::Registry* metrics)
+                               telemetry::Registry* metrics, base::Clock* clock)
     : queue::InterceptedStore(behind.get()),
       owned_(std::move(behind)),
       calls_(metrics, telemetry::kStorageTransactions),
       redeliveries_(metrics, telemetry::kRedeliveries),
-      dead_letters_(metrics, telemetry::kDeadLetters) {}
+      dead_letters_(metrics, telemetry::kDeadLetters),
+      operations_(metrics, telemetry::kMessagingOperation),
+      sent_(metrics, telemetry::kMessagingSent),
+      consumed_(metrics, telemetry::kMessagingConsumed),
+      clock_(clock) {}
 
 void MeasuredQueues::After(queue::Verb verb, const queue::QueueId& queue, bool useful) {
   calls_.With({LabelOf(queue), queue::NameOf(verb), useful ? "true" : "false"}).Add();
@@ -36,10 +45,40 @@ void MeasuredQueues::CountRedelivery(const queue::QueueId& queue,
   if (message.dequeue_count > 1) redeliveries_.With({LabelOf(queue)}).Add();
 }
 
+void MeasuredQueues::CountConsumed(const queue::QueueId& queue, size_t messages) const {
+  consumed_.With({LabelOf(queue), "receive", telemetry::kMessagingSystem, ""})
+      .Add(static_cast<double>(messages));
+}
+
+template <typename Call>
+auto MeasuredQueues::Time(absl::string_view operation, const queue::QueueId& queue, Call call) const
+    -> decltype(call()) {
+  const absl::Duration begun = clock_->Monotonic();
+  auto result = call();
+  operations_
+      .With({LabelOf(queue), operation, telemetry::kMessagingSystem, ErrorOf(result.status())})
+      .Observe(clock_->Monotonic() - begun);
+  return result;
+}
+
+absl::StatusOr<std::vector<queue::PutResult>> MeasuredQueues::Put(
+    const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages) {
+  auto results = Time("send", queue, [&] { return InterceptedStore::Put(queue, messages); });
+  sent_.With({LabelOf(queue), "send", telemetry::kMessagingSystem, ErrorOf(results.status())})
+      .Add(static_cast<double>(messages.size()));
+  return results;
+}
+
+absl::StatusOr<std::vector<absl::Status>> MeasuredQueues::Delete(
+    const queue::QueueId& queue, absl::Span<const queue::Receipt> receipts) {
+  return Time("settle", queue, [&] { return InterceptedStore::Delete(queue, receipts); });
+}
+
 absl::StatusOr<std::vector<queue::Message>> MeasuredQueues::Receive(
     const queue::QueueId& queue, const queue::ReceiveOptions& options) {
-  auto messages = InterceptedStore::Receive(queue, options);
+  auto messages = Time("receive", queue, [&] { return InterceptedStore::Receive(queue, options); });
   if (!messages.ok()) return messages;
+  CountConsumed(queue, messages->size());
   // Both counters are there before their first event, so that increase() sees it.
   const std::string label = LabelOf(queue);
   redeliveries_.With({label});
@@ -52,14 +91,18 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore::Wait>> MeasuredQueues::AwaitMe
     const queue::QueueId& queue, absl::Duration patience, TakeMessage take) {
   return InterceptedStore::AwaitMessage(
       queue, patience, [this, queue, take = std::move(take)](absl::StatusOr<queue::Message> came) {
-        if (came.ok()) CountRedelivery(queue, *came);
+        if (came.ok()) {
+          CountConsumed(queue, 1);
+          CountRedelivery(queue, *came);
+        }
         return take(std::move(came));
       });
 }
 
 absl::StatusOr<std::vector<absl::Status>> MeasuredQueues::DeadLetter(
     const queue::QueueId& queue, absl::Span<const queue::DeadLetterRequest> requests) {
-  auto statuses = InterceptedStore::DeadLetter(queue, requests);
+  auto statuses =
+      Time("settle", queue, [&] { return InterceptedStore::DeadLetter(queue, requests); });
   if (!statuses.ok()) return statuses;
   const auto moved = std::count_if(statuses->begin(), statuses->end(),
                                    [](const absl::Status& status) { return status.ok(); });

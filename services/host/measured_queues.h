@@ -1,13 +1,17 @@
-// MeasuredQueues: a queue store that counts the calls, redeliveries and dead letters of each queue.
+// MeasuredQueues: a queue store that counts the calls, messages, redeliveries and dead letters of
+// each queue, and times what sends, receives and settles messages.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "muster/base/clock.h"
 #include "muster/queue/queue_store.h"
 #include "muster/queue/store_decorators.h"
 #include "muster/telemetry/registry.h"
@@ -17,14 +21,19 @@ namespace muster::host {
 // Thread-safe.
 class MeasuredQueues final : public queue::InterceptedStore {
  public:
-  // Owns `behind`. `metrics` is not owned and outlives it.
-  MeasuredQueues(std::unique_ptr<queue::QueueStore> behind, telemetry::Registry* metrics);
+  // Owns `behind`. `metrics` and `clock` are not owned and outlive it.
+  MeasuredQueues(std::unique_ptr<queue::QueueStore> behind, telemetry::Registry* metrics,
+                 base::Clock* clock);
 
+  absl::StatusOr<std::vector<queue::PutResult>> Put(
+      const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages) override;
   absl::StatusOr<std::vector<queue::Message>> Receive(
       const queue::QueueId& queue, const queue::ReceiveOptions& options) override;
   absl::StatusOr<std::unique_ptr<Wait>> AwaitMessage(const queue::QueueId& queue,
                                                      absl::Duration patience,
                                                      TakeMessage take) override;
+  absl::StatusOr<std::vector<absl::Status>> Delete(
+      const queue::QueueId& queue, absl::Span<const queue::Receipt> receipts) override;
   absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       const queue::QueueId& queue, absl::Span<const queue::DeadLetterRequest> requests) override;
 
@@ -34,11 +43,20 @@ class MeasuredQueues final : public queue::InterceptedStore {
 
  private:
   void CountRedelivery(const queue::QueueId& queue, const queue::Message& message) const;
+  void CountConsumed(const queue::QueueId& queue, size_t messages) const;
+  // Makes the call, and records how long it took.
+  template <typename Call>
+  auto Time(absl::string_view operation, const queue::QueueId& queue, Call call) const
+      -> decltype(call());
 
   const std::unique_ptr<queue::QueueStore> owned_;
   const telemetry::Counters<3> calls_;
   const telemetry::Counters<1> redeliveries_;
   const telemetry::Counters<1> dead_letters_;
+  const telemetry::Histograms<4> operations_;
+  const telemetry::Counters<4> sent_;
+  const telemetry::Counters<4> consumed_;
+  base::Clock* const clock_;  // not owned
 };
 
 }  // namespace muster::host

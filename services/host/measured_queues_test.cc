@@ -19,7 +19,7 @@ class MeasuredQueuesTest : public ::testing::Test {
     queue::rocksdb::Options options;
     options.clock = &clock_;
     measured_ = std::make_unique<MeasuredQueues>(
-        *queue::rocksdb::RocksDbQueueStore::Open(dir_ / "queues", options), &registry_);
+        *queue::rocksdb::RocksDbQueueStore::Open(dir_ / "queues", options), &registry_, &clock_);
     EXPECT_TRUE(measured_->CreateQueue(queue_, {}).ok());
   }
 
@@ -52,6 +52,34 @@ TEST_F(MeasuredQueuesTest, CountsTheCallsOfALogicalQueue) {
   EXPECT_EQ(Calls("put", true), 1);
   EXPECT_EQ(Calls("receive", true), 1);
   EXPECT_EQ(Calls("receive", false), 1) << "it looked at an empty queue";
+}
+
+TEST_F(MeasuredQueuesTest, TellsOfMessagesByTheConventionsOfOpenTelemetry) {
+  const auto shown = [this](const std::string& metric, const std::string& operation) {
+    return Shown(registry_,
+                 absl::StrCat("messaging_client_", metric,
+                              "{messaging_destination_name=\"retail-in\","
+                              "messaging_operation_name=\"",
+                              operation, "\",messaging_system=\"muster\",error_type=\"\"}"))
+        .value_or(0);
+  };
+  EXPECT_TRUE(measured_->Put(queue_, std::vector<queue::NewMessage>(3)).ok());
+  EXPECT_EQ(shown("sent_messages_total", "send"), 3);
+  EXPECT_EQ(shown("operation_duration_seconds_count", "send"), 1) << "they went together";
+  const std::vector<queue::Message> received = *measured_->Receive(queue_, {2, absl::Minutes(1)});
+  EXPECT_EQ(shown("consumed_messages_total", "receive"), 2);
+  const std::vector<queue::Receipt> done = {received[0].receipt};
+  EXPECT_TRUE(measured_->Delete(queue_, done).ok());
+  std::vector<queue::DeadLetterRequest> given_up(1);
+  given_up[0].receipt = received[1].receipt;
+  EXPECT_TRUE(measured_->DeadLetter(queue_, given_up).ok());
+  EXPECT_EQ(shown("operation_duration_seconds_count", "settle"), 2);
+  EXPECT_FALSE(measured_->Put({"acme", "gone-0"}, std::vector<queue::NewMessage>(2)).ok());
+  EXPECT_EQ(Shown(registry_,
+                  "messaging_client_sent_messages_total{messaging_destination_name=\"gone\","
+                  "messaging_operation_name=\"send\",messaging_system=\"muster\","
+                  "error_type=\"NOT_FOUND\"}"),
+            2);
 }
 
 TEST_F(MeasuredQueuesTest, CountsMessagesThatComeAgain) {

@@ -199,7 +199,12 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
   AttemptSpan span(&spans_, attempt.queue, attempt.number, &*item);
   const base::LogTrace log_trace(item->identity.trace.has_value() ? &*item->identity.trace
                                                                   : nullptr);
+  const bool is_timed = setup_->metrics.times_attempts();
+  const absl::Duration begun = is_timed ? setup_->clock->Monotonic() : absl::ZeroDuration();
   Settlement settlement = WorkOnItem(message, attempt, &*item);
+  if (is_timed) {
+    setup_->metrics.ObserveAttempt(ErrorOf(settlement.kind), setup_->clock->Monotonic() - begun);
+  }
   span.End(&settlement);
   return settlement;
 }

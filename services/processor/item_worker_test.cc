@@ -164,6 +164,33 @@ TEST_F(ItemWorkerTest, MeasuresTheCallsOfItsHandlerByTheirOutcome) {
   }
 }
 
+TEST_F(ItemWorkerTest, TimesAttemptsByTheConventionsOfOpenTelemetry) {
+  telemetry::Registry registry;
+  base::FakeClock clock;
+  setup_.clock = &clock;
+  setup_.metrics = ItemMetrics(&registry, "sum");
+  const auto attempt = [&](const Outcome& outcome) {
+    Work(Item("a,1\n", 1), [&, outcome](const handler::WorkItem& item, Results& results) {
+      clock.Advance(absl::Seconds(2));
+      return outcome.kind == Outcome::Kind::kOk ? Sum(item, results) : outcome;
+    });
+  };
+  attempt(Outcome::Ok());
+  attempt(Outcome::Defer({}, "later"));  // no error
+  attempt(Outcome::Retry({}, "busy"));
+  attempt(Outcome::Dead("never"));
+  const auto seconds = [&](const std::string& error) {
+    return telemetry::Shown(
+        registry, absl::StrCat("messaging_process_duration_seconds_sum{messaging_destination_name="
+                               "\"sum-in\",messaging_operation_name=\"process\",messaging_system="
+                               "\"muster\",error_type=\"",
+                               error, "\"}"));
+  };
+  EXPECT_EQ(seconds(""), 4);
+  EXPECT_EQ(seconds("retry"), 2);
+  EXPECT_EQ(seconds("dead"), 2);
+}
+
 TEST_F(ItemWorkerTest, PassesOutcomesOn) {
   const auto kind_of = [this](Outcome outcome) {
     return Work(Item("a,1\n", 1), [outcome](const auto&, auto&) { return outcome; });

@@ -36,11 +36,19 @@ KnownOutcome Known(handler::Outcome::Kind kind) {
 }  // namespace
 
 ItemMetrics::ItemMetrics(telemetry::Registry* registry, absl::string_view job)
-    : handler_calls(registry, telemetry::kHandlerCall), queue(item::LogicalInput(job)) {
+    : handler_calls(registry, telemetry::kHandlerCall),
+      processes(registry, telemetry::kMessagingProcess),
+      queue(item::LogicalInput(job)) {
   const telemetry::Counters<2> rejected(registry, telemetry::kRejected);
   rejected_format = rejected.With({queue, "format"});
   rejected_oversized = rejected.With({queue, "oversized"});
   rejected_handler = rejected.With({queue, "handler"});
+  processed = processes.With({queue, "process", telemetry::kMessagingSystem, ""});
+}
+
+void ItemMetrics::ObserveAttempt(absl::string_view error, absl::Duration time) const {
+  if (error.empty()) return processed.Observe(time);
+  processes.With({queue, "process", telemetry::kMessagingSystem, error}).Observe(time);
 }
 
 HandlerTimes::HandlerTimes(const ItemMetrics* metrics) : metrics_(metrics) {
@@ -66,6 +74,7 @@ PoolMetrics::PoolMetrics(JobListeners* listeners, telemetry::Registry* registry)
     : listeners_(listeners),
       rejected_(registry, telemetry::kRejected),
       handler_calls_(registry, telemetry::kHandlerCall),
+      processes_(registry, telemetry::kMessagingProcess),
       restarts_(registry, telemetry::kHandlerRestarts),
       leases_lost_(registry, telemetry::kLeasesLost),
       suspects_(registry, telemetry::kSuspects),

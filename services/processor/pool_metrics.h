@@ -30,7 +30,14 @@ struct ItemMetrics {
   telemetry::Counter rejected_oversized;  // that are too large
   telemetry::Counter rejected_handler;
   telemetry::Histograms<2> handler_calls;
+  telemetry::Histogram processed;  // attempts that ended without an error
+  telemetry::Histograms<4> processes;
   std::string queue;  // the logical queue of the job
+
+  // Whether attempts are timed: else the caller need not read a clock.
+  bool times_attempts() const { return processed.records(); }
+  // An attempt at an item has ended, with error.type `error`; empty: without.
+  void ObserveAttempt(absl::string_view error, absl::Duration time) const;
 };
 
 // Keeps the handles of one worker, which so shares no look-up with others. Not thread-safe.
@@ -86,6 +93,7 @@ class PoolMetrics {
   // Of ItemMetrics and CountRestarts: they are there before the first job is.
   const telemetry::Counters<2> rejected_;
   const telemetry::Histograms<2> handler_calls_;
+  const telemetry::Histograms<4> processes_;
   const telemetry::Counters<2> restarts_;
   const telemetry::Counters<1> leases_lost_;
   const telemetry::Counters<1> suspects_;

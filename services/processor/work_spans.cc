@@ -14,22 +14,6 @@ using listener::Settlement;
 // Of a reason in a span; the log and the dead letter have all of it.
 constexpr size_t kMaxWhyBytes = 256;
 
-// error.type of an attempt; empty: it is none.
-absl::string_view ErrorOf(Settlement::Kind kind) {
-  switch (kind) {
-    case Settlement::Kind::kUnset:
-    case Settlement::Kind::kRetry:
-      return "retry";
-    case Settlement::Kind::kDead:
-      return "dead";
-    case Settlement::Kind::kOk:
-    case Settlement::Kind::kDefer:
-    case Settlement::Kind::kRelease:
-      break;
-  }
-  return "";
-}
-
 absl::string_view OutcomeOf(const Settlement& settlement) {
   switch (settlement.kind) {
     case Settlement::Kind::kOk:
@@ -48,6 +32,21 @@ absl::string_view OutcomeOf(const Settlement& settlement) {
 }
 
 }  // namespace
+
+absl::string_view ErrorOf(Settlement::Kind kind) {
+  switch (kind) {
+    case Settlement::Kind::kUnset:
+    case Settlement::Kind::kRetry:
+      return "retry";
+    case Settlement::Kind::kDead:
+      return "dead";
+    case Settlement::Kind::kOk:
+    case Settlement::Kind::kDefer:
+    case Settlement::Kind::kRelease:
+      break;
+  }
+  return "";
+}
 
 void WorkSpans::RecordReceive(absl::Span<const listener::Delivery> deliveries) {
   if (received_.empty()) return;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/base/clock.h"
@@ -17,6 +18,9 @@
 #include "muster/telemetry/span.h"
 
 namespace muster::processor {
+
+// error.type of an attempt that ended so: retry, or dead; empty: it is none.
+absl::string_view ErrorOf(listener::Settlement::Kind kind);
 
 // Collects which items of one receive are traced. Not thread-safe: one per worker.
 class WorkSpans {

@@ -93,6 +93,11 @@ class OtlpTest(OneTraceTest, MeshTest):
         self.await_total(1, "muster_items_total", queue="words-in", outcome="dead_lettered")
         self.await_total(2, "muster_item_latency_seconds", queue="words-in")
         self.await_total(4, "muster_build_info")
+        # By the names and attributes of OpenTelemetry's conventions; no error, no error.type.
+        about = {"messaging.destination.name": "words-in", "messaging.system": "muster"}
+        self.await_total(2, "messaging.client.sent.messages", **about, **{"messaging.operation.name": "send"})
+        self.await_total(2, "messaging.client.consumed.messages", **about)
+        self.await_total(1, "messaging.process.duration", **about, **{"error.type": "dead"})
         logged = self.receiver.wait_for(
             lambda receiver: {record.service for record in receiver.records if record.body == "ready"} ==
             {"muster-initiator", "muster-controller", "muster-processor"}, READY_SECONDS)

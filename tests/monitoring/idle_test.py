@@ -41,6 +41,8 @@ PROMISE = "{max: 8s}"
 GAPS = {
     "muster_item_latency_seconds_bucket": "nothing was counted, so nothing took any time",
     "muster_handler_call_duration_seconds_bucket": "no handler was called",
+    "messaging_process_duration_seconds_bucket": "no attempt was made",
+    "messaging_client_operation_duration_seconds_bucket": "nothing was sent or settled",
     "muster_batch_progress": "no batch is open",
     "muster_batch_eta_seconds": "no batch is open",
     "muster_batch_deadline_remaining_seconds": "no batch is open",

@@ -3,6 +3,9 @@
 #include <array>
 #include <cstdint>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "muster/base/text.h"
 #include "opentelemetry/common/attribute_value.h"
 #include "opentelemetry/common/timestamp.h"
@@ -88,8 +91,6 @@ otel::logs::Severity SeverityOf(base::LogLevel level) {
   return otel::logs::Severity::kInfo;
 }
 
-otel::nostd::string_view ViewOf(absl::string_view text) { return {text.data(), text.size()}; }
-
 otel::sdk::metrics::PointType ValuesOf(const Metric& metric, const Point& point, absl::Time now) {
   switch (metric.kind) {
     case Kind::kCounter: {
@@ -127,6 +128,22 @@ otel::sdk::metrics::InstrumentType InstrumentOf(Kind kind) {
       break;
   }
   return otel::sdk::metrics::InstrumentType::kHistogram;
+}
+
+// What OpenTelemetry has a name for has that one: messaging.client.operation.duration, by the
+// attributes messaging.system and error.type. All others are as Prometheus knows them.
+bool IsOfConventions(const Metric& metric) { return absl::StartsWith(metric.name, "messaging_"); }
+
+std::string NameOf(const Metric& metric) {
+  if (!IsOfConventions(metric)) return std::string(metric.name);
+  absl::string_view name = metric.name;
+  absl::ConsumeSuffix(&name, "_total");
+  absl::ConsumeSuffix(&name, "_seconds");
+  return absl::StrReplaceAll(name, {{"_", "."}});
+}
+
+std::string AttributeOf(const Metric& metric, absl::string_view label) {
+  return IsOfConventions(metric) ? absl::StrReplaceAll(label, {{"_", "."}}) : std::string(label);
 }
 
 // By the Unified Code for Units of Measure, as OpenTelemetry wants it.
@@ -182,7 +199,7 @@ std::vector<otel::sdk::metrics::MetricData> MetricsOf(const Snapshot& snapshot, 
   std::vector<otel::sdk::metrics::MetricData> all;
   for (const MetricSnapshot& taken : snapshot) {
     otel::sdk::metrics::MetricData& data = all.emplace_back();
-    data.instrument_descriptor = {std::string(taken.metric.name), std::string(taken.metric.help),
+    data.instrument_descriptor = {NameOf(taken.metric), std::string(taken.metric.help),
                                   UnitOf(taken.metric), InstrumentOf(taken.metric.kind),
                                   otel::sdk::metrics::InstrumentValueType::kDouble};
     data.aggregation_temporality = otel::sdk::metrics::AggregationTemporality::kCumulative;
@@ -191,7 +208,8 @@ std::vector<otel::sdk::metrics::MetricData> MetricsOf(const Snapshot& snapshot, 
     for (const Point& point : taken.points) {
       otel::sdk::metrics::PointDataAttributes& values = data.point_data_attr_.emplace_back();
       for (size_t i = 0; i < point.labels.size(); ++i) {
-        values.attributes.SetAttribute(ViewOf(taken.metric.labels[i]),
+        if (point.labels[i].empty()) continue;  // as Prometheus has it: the label is not there
+        values.attributes.SetAttribute(AttributeOf(taken.metric, taken.metric.labels[i]),
                                        otel::nostd::string_view(point.labels[i]));
       }
       values.point_data = ValuesOf(taken.metric, point, now);
