@@ -42,6 +42,7 @@ COMMANDS = {
     "go": lambda: built("go"),
     "go-1": lambda: built("go-1"),
     "rust": lambda: built("rust"),
+    "rust-token": lambda: built("rust"),
     "java": lambda: java_command("AzureClient"),
     "java-legacy": lambda: java_command("LegacyAzureClient"),
     "python": lambda: python_command("MUSTER_AZURE_PYTHON"),

@@ -257,7 +257,11 @@ class GatewayTest(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.service = Service(folder.name)
         cls.addClassCleanup(cls.service.kill)
-        cls.gateway = cls.service.start_gateway()
+        cls.gateway = cls.service.start_gateway(*cls.gateway_arguments())
+
+    @classmethod
+    def gateway_arguments(cls):
+        return []
 
     @classmethod
     def tearDownClass(cls):

@@ -2,6 +2,7 @@
 clients. What the file says that a client lacks, the client must lack, and everything else it must do."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -11,6 +12,7 @@ import unittest
 import client_programs
 import curl_client
 import gateway
+import tls
 
 HERE = pathlib.Path(__file__).parent
 BOOK = json.loads((HERE / "scenarios.json").read_text())
@@ -103,7 +105,23 @@ def differences(expected, found, where=""):
 
 class ScenariosTest(gateway.GatewayTest):
 
+    @classmethod
+    def gateway_arguments(cls):
+        if not TRAITS.get("has_token"):
+            return []
+        if not shutil.which("openssl"):
+            gateway.skip("there is no openssl")
+        certificate, key = tls.certificate(cls.service.folder)
+        os.environ["SSL_CERT_FILE"] = str(certificate)
+        os.environ["TOKEN"] = tls.token()
+        return ["--cert", certificate, "--key", key, "--oauth", "basic"]
+
     def setUp(self):
+        if TRAITS.get("has_token"):
+            connection = self.gateway.connection_string().replace("http://", "https://")
+            self.speaker = client_programs.ProgramClient(COMMAND, connection)
+            self.addCleanup(self.speaker.close)
+            return
         super().setUp()
         self.speaker = (client_programs.ProgramClient(COMMAND, self.gateway.connection_string()) if COMMAND
                         else curl_client.CurlClient(self.gateway.address))

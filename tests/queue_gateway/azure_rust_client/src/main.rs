@@ -1,25 +1,48 @@
 //! azure_storage_queue of Rust as a client of scenarios_test.py: reads an operation in JSON from each line of its
 //! input, does it by the SDK, and writes what the SDK answers. CONNECTION names the gateway, and ACCOUNT_SAS is what
-//! the client has for a key: over HTTP this SDK takes nothing else. With OWN_RETRIES the SDK repeats calls as it does
-//! by itself.
+//! the client has for a key: over HTTP this SDK takes nothing else. With TOKEN it has a bearer token, for HTTPS. With
+//! OWN_RETRIES the SDK repeats calls as it does by itself.
 
 use std::collections::HashMap;
 use std::io::{stdin, BufRead};
+use std::sync::Arc;
 
+use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
 use azure_core::error::ErrorKind;
 use azure_core::http::{ClientOptions, RetryOptions, Url};
+use azure_core::time::{parse_rfc3339, to_rfc3339, Duration, OffsetDateTime};
 use azure_core::Result;
 use azure_storage_queue::models::{
-    CorsRule, ListQueuesIncludeType, Logging, QueueClientCreateOptions, QueueClientGetPropertiesResultHeaders,
+    AccessPolicy, CorsRule, ListQueuesIncludeType, Logging, QueueClientCreateOptions, QueueClientGetPropertiesResultHeaders,
     QueueClientPeekMessagesOptions, QueueClientReceiveMessagesOptions, QueueClientSendMessageOptions,
     QueueClientUpdateMessageOptions, QueueMessage, QueueServiceClientListQueuesOptions, QueueServiceProperties,
-    RetentionPolicy,
+    RetentionPolicy, SignedIdentifier, SignedIdentifiers,
 };
 use azure_storage_queue::{QueueClient, QueueServiceClient, QueueServiceClientOptions};
 use futures::TryStreamExt;
 use serde_json::{json, Value};
 
-const LACKS: [&str; 4] = ["GetQueueAcl", "SetQueueAcl", "MakeQueueSas", "MakeAccountSas"];
+#[derive(Debug)]
+struct FixedToken(String);
+
+#[async_trait::async_trait]
+impl TokenCredential for FixedToken {
+    async fn get_token(&self, _: &[&str], _: Option<TokenRequestOptions<'_>>) -> Result<AccessToken> {
+        Ok(AccessToken::new(self.0.clone(), OffsetDateTime::now_utc() + Duration::hours(1)))
+    }
+}
+
+fn token() -> Option<String> {
+    std::env::var("TOKEN").ok()
+}
+
+fn is_lacking(operation: &str) -> bool {
+    match operation {
+        "MakeQueueSas" | "MakeAccountSas" => true,
+        "GetQueueAcl" | "SetQueueAcl" => token().is_none(),
+        _ => false,
+    }
+}
 
 /// A setting of the connection string.
 fn setting(name: &str) -> String {
@@ -47,6 +70,10 @@ fn service_of(endpoint: &str) -> Result<QueueServiceClient> {
         client_options.retry = RetryOptions::none();
     }
     let options = QueueServiceClientOptions { client_options, ..Default::default() };
+    if let Some(token) = token() {
+        let credential = Arc::new(FixedToken(token));
+        return QueueServiceClient::new(Url::parse(&setting(endpoint))?, Some(credential), Some(options));
+    }
     QueueServiceClient::new(Url::parse(&format!("{}?{sas}", setting(endpoint)))?, None, Some(options))
 }
 
@@ -124,9 +151,35 @@ async fn of_queue(step: &Value, queue: QueueClient) -> Result<Value> {
         "SetQueueMetadata" => {
             queue.set_metadata(&metadata(step).unwrap_or_default(), None).await?;
         }
+        "GetQueueAcl" => {
+            let found = queue.get_access_policy(None).await?.into_model()?.items.unwrap_or_default();
+            let policies: Vec<_> = found.into_iter().map(|one| {
+                let policy = one.access_policy.unwrap_or_default();
+                json!({"id": one.id, "permissions": policy.permission,
+                       "start": policy.start.map(|time| to_rfc3339(&time)),
+                       "expiry": policy.expiry.map(|time| to_rfc3339(&time))})
+            }).collect();
+            return Ok(json!({"policies": policies}));
+        }
+        "SetQueueAcl" => {
+            queue.set_access_policy(policies(step)?.try_into()?, None).await?;
+        }
         _ => return of_messages(step, queue).await,
     }
     Ok(json!({}))
+}
+
+fn policies(step: &Value) -> Result<SignedIdentifiers> {
+    let mut items = vec![];
+    for one in step["policies"].as_array().unwrap() {
+        let access_policy = AccessPolicy {
+            permission: Some(text(one, "permissions")),
+            start: Some(parse_rfc3339(&text(one, "start"))?),
+            expiry: Some(parse_rfc3339(&text(one, "expiry"))?),
+        };
+        items.push(SignedIdentifier { id: Some(text(one, "id")), access_policy: Some(access_policy) });
+    }
+    Ok(SignedIdentifiers { items: Some(items) })
 }
 
 async fn of_messages(step: &Value, queue: QueueClient) -> Result<Value> {
@@ -196,7 +249,7 @@ async fn run(step: &Value) -> Result<Value> {
     if let Some(encoding) = step.get("encode") {
         return Ok(json!({"lacks": encoding}));
     }
-    if LACKS.contains(&operation) {
+    if is_lacking(operation) {
         return Ok(json!({"lacks": operation}));
     }
     if operation == "Version" {
