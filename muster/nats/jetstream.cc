@@ -93,6 +93,10 @@ constexpr int kAtomicRefusals[] = {
     10210,  // too many of them are on their way
 };
 
+// Of a message that is to be deleted (its errors.json).
+constexpr int kSequenceNotFound = 10043;
+constexpr int kMessageNotDeleted = 10057;
+
 // Between attempts to make a stream that another client makes at the same moment.
 constexpr absl::Duration kFirstRaceWait = absl::Milliseconds(2);
 constexpr absl::Duration kLastRaceWait = absl::Seconds(1);
@@ -643,7 +647,14 @@ absl::StatusOr<std::vector<StoredMessage>> JetStream::NextMessages(const std::st
 }
 
 absl::Status JetStream::DeleteMessage(const std::string& stream, uint64_t sequence) {
-  return Call(absl::StrCat("STREAM.MSG.DELETE.", stream), {{"seq", sequence}}).status();
+  const absl::Status status =
+      Call(absl::StrCat("STREAM.MSG.DELETE.", stream), {{"seq", sequence}}).status();
+  const int code = ErrorCodeOf(status);
+  if (code != kSequenceNotFound && code != kMessageNotDeleted) return status;
+  // The server says the one of a message that was between others, and the other of any that is not
+  // there and of a store that failed.
+  const absl::Status there = GetMessage(stream, sequence).status();
+  return absl::IsNotFound(there) ? there : status;
 }
 
 absl::StatusOr<int64_t> JetStream::Purge(const std::string& stream, const std::string& subjects,

@@ -143,6 +143,7 @@ class JetStream {
   // Asks for the last message of each subject at once; nullopt: there is none, or no stream.
   absl::StatusOr<std::vector<std::optional<StoredMessage>>> LastMessages(
       const std::string& stream, absl::Span<const std::string> subjects);
+  // NotFound: there is no such message, or no stream (IsNoStream).
   absl::Status DeleteMessage(const std::string& stream, uint64_t sequence);
   // Removes the messages that match `subjects` (empty: all) up to and including the sequence
   // `last`. Returns how many.

@@ -330,6 +330,22 @@ TEST_P(JetStreamTest, ReadsDeletesAndPurgesMessages) {
   EXPECT_EQ(*jetstream_.Purge("work"), 1);
 }
 
+// The server tells it in two ways: by whether the message was between others or at an end.
+TEST_P(JetStreamTest, SaysOfAMessageToDeleteThatItIsNotThere) {
+  ASSERT_TRUE(jetstream_.EnsureStream(Config()).ok());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(jetstream_.Publish({.subject = "work.a", .data = "x"}).ok());
+  }
+  for (const uint64_t sequence : {2, 1, 3}) {
+    EXPECT_TRUE(jetstream_.DeleteMessage("work", sequence).ok());
+    const absl::Status again = jetstream_.DeleteMessage("work", sequence);
+    EXPECT_TRUE(absl::IsNotFound(again)) << sequence << ": " << again;
+    EXPECT_FALSE(IsNoStream(again)) << again;
+  }
+  EXPECT_TRUE(absl::IsNotFound(jetstream_.DeleteMessage("work", 9)));
+  EXPECT_TRUE(IsNoStream(jetstream_.DeleteMessage("play", 1)));
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, JetStreamTest,
                          ::testing::ValuesIn(testing::NatsServer::Programs()),
                          [](const auto& server) { return absl::StrCat("Server", server.index); });

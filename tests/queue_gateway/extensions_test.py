@@ -95,7 +95,9 @@ class DrainTest(unittest.TestCase):
         """Without that, some clients send their next call on it, and see it cut off."""
         with tempfile.TemporaryDirectory(prefix="muster-gateway-") as folder, \
                 contextlib.ExitStack() as stack:
-            running = Gateway(pathlib.Path(folder) / "data")
+            service = gateway.Service(folder)
+            stack.callback(service.kill)
+            running = service.start_gateway()
 
             def client():
                 return stack.enter_context(contextlib.closing(Client(running.address)))
@@ -114,6 +116,20 @@ class DrainTest(unittest.TestCase):
                 self.assertIn(b"<QueueMessagesList/>", reply.read())
 
 
+@unittest.skipUnless(gateway.ON_NATS, "the embedded engine heeds all of them")
+class RefusedSettingsTest(GatewayTest):
+
+    def test_says_which_settings_the_engine_cannot_heed(self):
+        for setting in ({"maxdequeue": 1}, {"dedup": 60}):
+            [name] = setting
+            with self.subTest(name):
+                refused = self.ask("PUT", "/settings", headers=metadata(**setting))
+                self.assertEqual(refused.said, "400 InvalidMetadata")
+                self.assertEqual(refused.all("Reason"), [f"the engine jetstream has no muster-{name}"])
+        self.assertEqual(self.said("GET", "/settings?comp=metadata"), "404 QueueNotFound")
+
+
+@unittest.skipIf(gateway.ON_NATS, "only the embedded engine")
 class PoisonTest(unittest.TestCase):
 
     def test_moves_each_poison_message_once_however_often_it_is_killed(self):
@@ -201,6 +217,7 @@ class PoisonTest(unittest.TestCase):
             marker = page["next_marker"]
 
 
+@unittest.skipIf(gateway.ON_NATS, "only the embedded engine")
 class DedupTest(unittest.TestCase):
 
     def test_remembers_puts_when_it_is_killed(self):

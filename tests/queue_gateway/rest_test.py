@@ -73,6 +73,14 @@ class RestTest(GatewayTest):
         self.assertEqual(self.said("DELETE", place), "204")
         self.assertEqual(self.said("DELETE", place), "404 MessageNotFound")
 
+    def test_deletes_once_with_the_receipt_of_a_put(self):
+        self.assertEqual(self.said("PUT", "/once"), "201")
+        puts = [self.ask("POST", "/once/messages", message(text)).messages()[0] for text in "abc"]
+        for put in (puts[1], puts[0], puts[2]):  # one between others, then those at the ends
+            place = f"/once/messages/{put['MessageId']}?popreceipt={put['PopReceipt']}"
+            self.assertEqual(self.said("DELETE", place), "204")
+            self.assertEqual(self.said("DELETE", place), "404 MessageNotFound")
+
     @unittest.skipUnless(gateway.ON_NATS, "the embedded engine can")
     def test_says_what_an_engine_cannot_do(self):
         self.assertEqual(self.said("PUT", "/limited"), "201")
