@@ -36,6 +36,10 @@ queue::QueueId OutputQueue(absl::string_view account, absl::string_view job, int
   return {std::string(account), base::PartitionName(absl::StrCat(job, kOutput), partition)};
 }
 
+std::string OrderGroupPrefix(absl::string_view account, absl::string_view job) {
+  return absl::StrCat("order/", InputQueue(account, job, 0).name, "/");
+}
+
 std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_view job,
                                         int partitions) {
   std::vector<queue::QueueId> queues;

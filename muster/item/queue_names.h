@@ -21,6 +21,10 @@ queue::QueueId OutputQueue(absl::string_view account, absl::string_view job, int
 std::vector<queue::QueueId> InputQueues(absl::string_view account, absl::string_view job,
                                         int partitions);
 
+// What the names of all groups begin with whose members share the input partitions of the job, by
+// order of its keys: "order/retail-in-0/", before the number of partitions.
+std::string OrderGroupPrefix(absl::string_view account, absl::string_view job);
+
 enum class Direction { kInput, kOutput };
 
 // The side of a job that the queue of this name is on. The last "-in-N" or "-out-N" decides: the

@@ -115,8 +115,36 @@ absl::StatusOr<int> PartitionAdmin::Pin(absl::string_view group, int page, const
                                          kMaxAttempts, " times"));
 }
 
+absl::StatusOr<PartitionAdmin::Presences> PartitionAdmin::PresencesIn(absl::string_view group) {
+  MUSTER_ASSIGN_OR_RETURN(const GroupState state, Describe(group));
+  Presences presences;
+  for (const std::string& member : state.members) {
+    const RecordName name{.kind = RecordName::Kind::kPresence, .member = member};
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData stored, store_->Get(KeyOf(group, name)));
+    presences[member] = stored.version;
+  }
+  return presences;
+}
+
+absl::Status PartitionAdmin::RemoveDead(const Presences& dead, GroupState* state) {
+  std::vector<std::string> alive;
+  for (const std::string& member : state->members) {
+    const std::string key =
+        KeyOf(state->group, {.kind = RecordName::Kind::kPresence, .member = member});
+    const auto found = dead.find(member);
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData stored, store_->Get(key));
+    bool is_dead = found != dead.end() && found->second == stored.version;
+    if (is_dead && stored.version != sync::kAbsent) {
+      MUSTER_ASSIGN_OR_RETURN(is_dead, store_->TryDelete(key, stored.version));
+    }
+    if (!is_dead) alive.push_back(member);
+  }
+  state->members = std::move(alive);
+  return absl::OkStatus();
+}
+
 // The list of members goes last but for the name: a group that is cut short is forgotten again.
-absl::Status PartitionAdmin::Forget(absl::string_view group) {
+absl::Status PartitionAdmin::Forget(absl::string_view group, const Presences& dead) {
   absl::StatusOr<GroupState> state = Describe(group);
   const bool earlier = absl::IsFailedPrecondition(state.status());
   if (earlier) state = DescribeEarlier(group);
@@ -126,6 +154,7 @@ absl::Status PartitionAdmin::Forget(absl::string_view group) {
     return registry_.Remove(group);
   }
   MUSTER_RETURN_IF_ERROR(state.status());
+  MUSTER_RETURN_IF_ERROR(RemoveDead(dead, &*state));
   if (!state->members.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "group ", group, " has members: ", state->members.front(),

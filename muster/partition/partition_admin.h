@@ -3,6 +3,7 @@
 // protocol that they move partitions by anyway. So a partition never has two owners for it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,9 +54,15 @@ class PartitionAdmin {
   // Removes all pins, so that the members spread the partitions evenly. Returns how many there
   // were.
   absl::StatusOr<int> Rebalance(absl::string_view group);
+  // When each member has said last that it lives, as the version of its record, which grows;
+  // kAbsent: it has no record. NotFound: no such group.
+  using Presences = std::map<std::string, uint64_t>;
+  absl::StatusOr<Presences> PresencesIn(absl::string_view group);
   // Removes all records of a group that is not needed any more, also its checkpoints and epochs.
-  // FailedPrecondition: it has members. NotFound: no such group.
-  absl::Status Forget(absl::string_view group);
+  // FailedPrecondition: it has members. A member of `dead`, which the caller has read longer ago
+  // than a member lives without a word, is none if it has not said since then that it lives.
+  // NotFound: no such group.
+  absl::Status Forget(absl::string_view group, const Presences& dead = {});
 
  private:
   // Of a page, from begin to before end.
@@ -69,6 +76,8 @@ class PartitionAdmin {
   // Pins the rows to `member`; empty: to none. Returns how many that changes.
   absl::StatusOr<int> Pin(absl::string_view group, int page, const Rows& rows,
                           absl::string_view member);
+  // Removes the records of those members of `state` that are dead.
+  absl::Status RemoveDead(const Presences& dead, GroupState* state);
   absl::Status Remove(const std::string& key);
 
   sync::OptimisticSyncStore* const store_;  // not owned

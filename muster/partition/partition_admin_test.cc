@@ -176,6 +176,21 @@ TEST_F(PartitionAdminTest, ForgetsOnlyAGroupThatNobodyIsIn) {
   EXPECT_TRUE(absl::IsNotFound(admin_.Forget("g")));
 }
 
+// The processors of a job were killed, and the job was deleted: nobody was left to remove them.
+TEST_F(PartitionAdminTest, ForgetsAGroupWhoseMembersAreAllDead) {
+  ASSERT_TRUE(GroupRegistry(&store_).Note("g").ok());
+  CycleAll(3);
+  const PartitionAdmin::Presences seen = admin_.PresencesIn("g").value();
+  EXPECT_EQ(seen.size(), 2u);
+  Cycle(&b_);
+  EXPECT_THAT(std::string(admin_.Forget("g", seen).message()), HasSubstr("has members: b;"));
+  EXPECT_TRUE(admin_.Forget("g", admin_.PresencesIn("g").value()).ok());
+  EXPECT_THAT(*admin_.Groups(), IsEmpty());
+  for (const char* key : {"owners/0", "members", "member/a", "member/b"}) {
+    EXPECT_EQ(store_.Get(absl::StrCat("partition/g/", key))->version, sync::kAbsent) << key;
+  }
+}
+
 TEST_F(PartitionAdminTest, AGroupOfAnEarlierMusterIsOnlyForgotten) {
   store_.Overwrite("partition/old/members", absl::HexStringToBytes("1002"));  // 2 partitions
   store_.Overwrite("partition/old/owner/1", "a record of one partition");

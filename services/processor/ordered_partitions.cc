@@ -28,8 +28,7 @@ std::string MemberName(const std::string& instance) {
 }  // namespace
 
 std::string OwnerGroupOf(absl::string_view account, absl::string_view job, int partitions) {
-  const queue::QueueId first = item::InputQueue(account, job, 0);
-  return absl::StrCat("order/", first.name, "/", partitions);
+  return absl::StrCat(item::OrderGroupPrefix(account, job), partitions);
 }
 
 absl::Status OrderedPartitions::Start(const std::string& group, const std::string& instance,
