@@ -74,9 +74,9 @@ TEST_F(MeasuredQueuesTest, TellsOfMessagesByTheConventionsOfOpenTelemetry) {
   given_up[0].receipt = received[1].receipt;
   EXPECT_TRUE(measured_->DeadLetter(queue_, given_up).ok());
   EXPECT_EQ(shown("operation_duration_seconds_count", "settle"), 2);
-  EXPECT_FALSE(measured_->Put({"acme", "gone-0"}, std::vector<queue::NewMessage>(2)).ok());
+  EXPECT_FALSE(measured_->Put({"acme", "gone-in-0"}, std::vector<queue::NewMessage>(2)).ok());
   EXPECT_EQ(Shown(registry_,
-                  "messaging_client_sent_messages_total{messaging_destination_name=\"gone\","
+                  "messaging_client_sent_messages_total{messaging_destination_name=\"gone-in\","
                   "messaging_operation_name=\"send\",messaging_system=\"muster\","
                   "error_type=\"NOT_FOUND\"}"),
             2);
