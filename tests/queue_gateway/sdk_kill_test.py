@@ -23,7 +23,9 @@ PRODUCERS = 4
 CONSUMERS = 4
 ENOUGH = 25  # operations of each client between two kills
 LEASE_SECONDS = 1
-PATIENCE_SECONDS = 3  # of the get that finds nothing more: longer than any lease
+PATIENCE_SECONDS = 3  # of a get that finds nothing
+# Of the one that finds nothing more: longer than any lease. Over NATS that of a get that dies halfway is the queue's.
+LAST_PATIENCE_SECONDS = 40 if gateway.ON_NATS else PATIENCE_SECONDS
 
 
 class Book:
@@ -168,6 +170,7 @@ class SdkKillTest(unittest.TestCase):
 
     def check(self, running):
         queue = self.queue_of(running)
+        queue.set_queue_metadata({"muster-longpoll": str(LAST_PATIENCE_SECONDS)})
         left = set()
         asked = time.monotonic()
         # A get waits until the leases of those that were killed are over.

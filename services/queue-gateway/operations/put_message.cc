@@ -27,9 +27,12 @@ constexpr char kTtl[] = "messagettl";
 constexpr int64_t kForever = -1;
 
 absl::Duration ReadTtl(const Call& call, const queue::Traits& engine, Parameters* parameters) {
-  // Where no message expires, a caller that leaves the choice to the service accepts that.
+  // Where no message expires, a caller that leaves the choice to the service accepts that. So does
+  // one that sends the service's choice along, as Azure's first SDK for Java does with each put.
   if (!engine.per_message_ttl) {
-    parameters->Integer(kTtl, kForever, kForever);
+    if (parameters->Text(kTtl) != absl::StrCat(kDefaultTtlSeconds)) {
+      parameters->Integer(kTtl, kForever, kForever);
+    }
     return queue::kNeverExpires;
   }
   const bool is_long_allowed = call.version >= protocol::kLongLivesVersion;
