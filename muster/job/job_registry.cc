@@ -1,6 +1,7 @@
 #include "muster/job/job_registry.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -65,9 +66,16 @@ std::string PieceKey(absl::string_view text_hash, size_t piece) {
   return absl::StrCat("jobs/texts/", text_hash, "/", piece);
 }
 
+std::string HistoryKey(absl::string_view name) { return absl::StrCat("jobs/history/", name); }
+
 std::string EncodeDirectory(const JobDirectory& directory) {
   v1::JobDirectory proto;
   for (const JobRecord& job : directory.jobs) ToProto(job, proto.add_jobs());
+  proto.set_removals(directory.removals);
+  if (directory.removed_until.has_value()) {
+    *proto.mutable_removed_until() = base::ToProto(*directory.removed_until);
+  }
+  if (directory.began.has_value()) *proto.mutable_began() = base::ToProto(*directory.began);
   proto.MergeFromString(directory.unknown);
   return proto.SerializeAsString();
 }
@@ -78,10 +86,19 @@ std::string EncodeRecord(const JobRecord& record) {
   return proto.SerializeAsString();
 }
 
+std::string EncodeHistory(const std::vector<JobRecord>& definitions) {
+  v1::JobHistory proto;
+  for (const JobRecord& record : definitions) ToProto(record, proto.add_definitions());
+  return proto.SerializeAsString();
+}
+
 absl::StatusOr<JobDirectory> DecodeDirectory(absl::string_view data) {
   MUSTER_ASSIGN_OR_RETURN(const auto proto, Parse<v1::JobDirectory>(data, kDirectoryKey));
   JobDirectory directory;
   directory.unknown = UnknownOf(proto);
+  directory.removals = proto.removals();
+  if (proto.has_removed_until()) directory.removed_until = base::FromProto(proto.removed_until());
+  if (proto.has_began()) directory.began = base::FromProto(proto.began());
   std::vector<JobRecord>& jobs = directory.jobs;
   for (const v1::JobRecord& record : proto.jobs()) {
     MUSTER_ASSIGN_OR_RETURN(JobRecord job, FromProto(record, kDirectoryKey));
@@ -99,10 +116,21 @@ absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view
   return FromProto(proto, key);
 }
 
+absl::StatusOr<std::vector<JobRecord>> DecodeHistory(absl::string_view data,
+                                                     absl::string_view key) {
+  MUSTER_ASSIGN_OR_RETURN(const auto proto, Parse<v1::JobHistory>(data, key));
+  std::vector<JobRecord> definitions;
+  for (const v1::JobRecord& record : proto.definitions()) {
+    MUSTER_ASSIGN_OR_RETURN(definitions.emplace_back(), FromProto(record, key));
+  }
+  return definitions;
+}
+
 namespace {
 
-absl::StatusOr<std::vector<DeletedJob>> DecodeDeleted(absl::string_view data) {
-  MUSTER_ASSIGN_OR_RETURN(const auto proto, Parse<v1::DeletedJobs>(data, kDeletedKey));
+absl::StatusOr<std::vector<DeletedJob>> DecodeDeleted(absl::string_view data,
+                                                      absl::string_view key) {
+  MUSTER_ASSIGN_OR_RETURN(const auto proto, Parse<v1::DeletedJobs>(data, key));
   std::vector<DeletedJob> jobs;
   for (const v1::DeletedJob& job : proto.jobs()) {
     jobs.push_back({job.name(), base::FromProto(job.deleted())});
@@ -186,6 +214,13 @@ absl::Status Put(const std::optional<std::string>& expected_revision, std::vecto
   return RequireRoom(*jobs);
 }
 
+// Whether a job that `directory` does not have was deleted, if a batch of it began at `batch`: as
+// Restore.
+bool WasDeleted(const JobDirectory& directory, absl::Time batch) {
+  return directory.removed_until.has_value() && batch < *directory.removed_until &&
+         (!directory.began.has_value() || *directory.began <= batch);
+}
+
 absl::Status OthersWereFirst(absl::string_view key) {
   return absl::UnavailableError(absl::StrCat("sync record '", key, "': others were first ",
                                              kMaxRaces, " times in a row; try again"));
@@ -205,12 +240,23 @@ absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
                    .text_hash = base::Sha256Hex(definition),
                    .text_bytes = definition.size(),
                    .updated = clock_->Now()};
-  bool is_written = false;
-  const auto change = [&](Jobs* jobs) -> absl::StatusOr<bool> {
-    MUSTER_RETURN_IF_ERROR(Put(expected_revision, jobs, &wanted, &applied));
+  std::optional<uint64_t> written_at;  // the directory's `removals` then
+  const auto change = [&](JobDirectory* directory) -> absl::StatusOr<bool> {
+    std::vector<JobRecord> definitions;
+    // One that an older muster has applied is in no history.
+    if (const JobRecord* const before = Find(&directory->jobs, wanted.name)) {
+      definitions.push_back(*before);
+    }
+    MUSTER_RETURN_IF_ERROR(Put(expected_revision, &directory->jobs, &wanted, &applied));
+    if (written_at == directory->removals) return applied.changed;
+    const bool replaces = applied.changed && !definitions.empty();
+    if (replaces) MUSTER_RETURN_IF_ERROR(NoteLeft(kReplacedKey, wanted.name));
+    definitions.push_back(wanted);
+    if (applied.changed) MUSTER_RETURN_IF_ERROR(NoteDefinitions(definitions));
     // Also when nothing changes: it restores lost pieces of the text.
-    if (!is_written) MUSTER_RETURN_IF_ERROR(WriteDefinition(definition, wanted));
-    is_written = true;
+    MUSTER_RETURN_IF_ERROR(WriteText(definition, wanted.text_hash, applied.changed));
+    MUSTER_RETURN_IF_ERROR(WriteRevision(wanted, applied.changed));
+    written_at = directory->removals;
     return applied.changed;
   };
   MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
@@ -328,41 +374,102 @@ absl::StatusOr<bool> JobRegistry::Restore(const JobEntry& entry) {
                          .text_hash = base::Sha256Hex(entry.definition),
                          .text_bytes = entry.definition.size(),
                          .updated = entry.updated};
-  MUSTER_RETURN_IF_ERROR(WriteText(entry.definition, record.text_hash));
-  const auto change = [&](Jobs* jobs) -> absl::StatusOr<bool> {
-    JobRecord* const job = Find(jobs, entry.name);
-    if (job == nullptr) {
-      jobs->insert(Place(jobs, entry.name), record);
-    } else if (job->updated < entry.updated) {
-      *job = record;
-    } else {
-      return false;
+  std::optional<uint64_t> written_at;
+  bool was_deleted = false;
+  const auto change = [&](JobDirectory* directory) -> absl::StatusOr<bool> {
+    if (written_at != directory->removals) {
+      MUSTER_RETURN_IF_ERROR(NoteDefinitions({record}));
+      MUSTER_RETURN_IF_ERROR(WriteText(entry.definition, record.text_hash, /*anew=*/true));
+      written_at = directory->removals;
     }
-    MUSTER_RETURN_IF_ERROR(RequireRoom(*jobs));
+    std::vector<JobRecord>& jobs = directory->jobs;
+    JobRecord* const job = Find(&jobs, entry.name);
+    was_deleted = job == nullptr && WasDeleted(*directory, entry.updated);
+    if (was_deleted || (job != nullptr && job->updated >= entry.updated)) return false;
+    if (job == nullptr) {
+      jobs.insert(Place(&jobs, entry.name), record);
+    } else {
+      *job = record;
+    }
+    MUSTER_RETURN_IF_ERROR(RequireRoom(jobs));
     return true;
   };
   MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
+  if (was_deleted) MUSTER_RETURN_IF_ERROR(NoteLeft(kDeletedKey, entry.name));
   // Last, because a Restore that finds the revision skips everything else.
-  MUSTER_RETURN_IF_ERROR(WriteRevision(record));
+  MUSTER_RETURN_IF_ERROR(WriteRevision(record, /*anew=*/true));
   return true;
 }
 
 // Notes the job first: a process that dies in between leaves a note of a job that is there, which
 // whoever looks after deleted jobs forgets.
 absl::Status JobRegistry::Delete(absl::string_view name) {
-  MUSTER_ASSIGN_OR_RETURN(const bool is_there, Has(name));
-  if (!is_there) return NoSuchJob(name);
-  MUSTER_RETURN_IF_ERROR(ChangeDeleted([&](std::vector<DeletedJob>* deleted) {
-    std::erase_if(*deleted, [&](const DeletedJob& job) { return job.name == name; });
-    if (deleted->size() >= kMaxDeleted) deleted->erase(deleted->begin());
-    deleted->push_back({std::string(name), clock_->Now()});
-    return true;
-  }));
-  return ChangeDirectory([&](Jobs* jobs) -> absl::StatusOr<bool> {
-    if (Find(jobs, name) == nullptr) return NoSuchJob(name);
-    jobs->erase(Place(jobs, name));
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  const JobRecord* const job = Find(&directory.first.jobs, name);
+  if (job == nullptr) return NoSuchJob(name);
+  MUSTER_RETURN_IF_ERROR(NoteDefinitions({*job}));  // an older muster may have applied it
+  MUSTER_RETURN_IF_ERROR(NoteLeft(kDeletedKey, name));
+  return ChangeDirectory([&](JobDirectory* changed) -> absl::StatusOr<bool> {
+    if (Find(&changed->jobs, name) == nullptr) return NoSuchJob(name);
+    changed->jobs.erase(Place(&changed->jobs, name));
     return true;
   });
+}
+
+absl::StatusOr<bool> JobRegistry::RemoveDefinitions(absl::string_view name, IsNeeded is_needed) {
+  const std::string key = HistoryKey(name);
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData history, store_->Get(key));
+  if (history.version == sync::kAbsent) return true;
+  MUSTER_ASSIGN_OR_RETURN(std::vector<JobRecord> definitions, DecodeHistory(history.data, key));
+  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  const JobRecord* const current = Find(&directory.first.jobs, name);
+  const std::string kept = current == nullptr ? "" : current->text_hash;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Removal> removals, RemovalsOf(definitions, current));
+  MUSTER_ASSIGN_OR_RETURN(const bool needed,
+                          is_needed(current == nullptr ? "" : current->revision));
+  if (needed) return false;
+  MUSTER_ASSIGN_OR_RETURN(const bool stays_so, Fence(name, kept));
+  if (!stays_so) return false;
+  for (const Removal& removal : removals) {
+    MUSTER_ASSIGN_OR_RETURN(const bool removed, store_->TryDelete(removal.key, removal.version));
+    if (!removed) return false;
+  }
+  if (current == nullptr) return store_->TryDelete(key, history.version);
+  return store_->TryWrite(key, EncodeHistory({*current}), history.version);
+}
+
+absl::StatusOr<std::vector<JobRegistry::Removal>> JobRegistry::RemovalsOf(
+    const std::vector<JobRecord>& definitions, const JobRecord* current) {
+  std::set<std::string> keys;
+  for (const JobRecord& record : definitions) {
+    if (current == nullptr || record.revision != current->revision) {
+      keys.insert(RevisionKey(record.revision));
+    }
+    if (current != nullptr && record.text_hash == current->text_hash) continue;
+    const size_t pieces = (record.text_bytes + kPieceBytes - 1) / kPieceBytes;
+    for (size_t piece = 0; piece < pieces; ++piece) keys.insert(PieceKey(record.text_hash, piece));
+  }
+  std::vector<Removal> removals;
+  for (const std::string& key : keys) {
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
+    if (data.version != sync::kAbsent) removals.push_back({key, data.version});
+  }
+  return removals;
+}
+
+absl::StatusOr<bool> JobRegistry::Fence(absl::string_view name, const std::string& text_hash) {
+  bool stays_so = false;
+  MUSTER_RETURN_IF_ERROR(ChangeDirectory([&](JobDirectory* directory) -> absl::StatusOr<bool> {
+    const JobRecord* const job = Find(&directory->jobs, name);
+    stays_so = (job == nullptr ? "" : job->text_hash) == text_hash;
+    ++directory->removals;
+    if (job == nullptr) {
+      directory->removed_until =
+          std::max(clock_->Now(), directory->removed_until.value_or(absl::InfinitePast()));
+    }
+    return stays_so;
+  }));
+  return stays_so;
 }
 
 absl::StatusOr<bool> JobRegistry::Has(absl::string_view name) {
@@ -370,27 +477,49 @@ absl::StatusOr<bool> JobRegistry::Has(absl::string_view name) {
   return Find(&directory.first.jobs, name) != nullptr;
 }
 
-absl::StatusOr<std::vector<DeletedJob>> JobRegistry::Deleted() {
-  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(kDeletedKey));
-  return DecodeDeleted(data.data);
-}
+absl::StatusOr<std::vector<DeletedJob>> JobRegistry::Deleted() { return ListLeft(kDeletedKey); }
 
 absl::Status JobRegistry::ForgetDeleted(const DeletedJob& job) {
-  return ChangeDeleted(
-      [&](std::vector<DeletedJob>* deleted) { return std::erase(*deleted, job) > 0; });
+  return ForgetLeft(kDeletedKey, job);
 }
 
-absl::Status JobRegistry::ChangeDeleted(absl::FunctionRef<bool(std::vector<DeletedJob>*)> change) {
+absl::StatusOr<std::vector<DeletedJob>> JobRegistry::Replaced() { return ListLeft(kReplacedKey); }
+
+absl::Status JobRegistry::ForgetReplaced(const DeletedJob& job) {
+  return ForgetLeft(kReplacedKey, job);
+}
+
+absl::StatusOr<std::vector<DeletedJob>> JobRegistry::ListLeft(absl::string_view key) {
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
+  return DecodeDeleted(data.data, key);
+}
+
+absl::Status JobRegistry::NoteLeft(absl::string_view key, absl::string_view name) {
+  return ChangeLeft(key, [&](std::vector<DeletedJob>* jobs) {
+    std::erase_if(*jobs, [&](const DeletedJob& job) { return job.name == name; });
+    if (jobs->size() >= kMaxDeleted) jobs->erase(jobs->begin());
+    jobs->push_back({std::string(name), clock_->Now()});
+    return true;
+  });
+}
+
+absl::Status JobRegistry::ForgetLeft(absl::string_view key, const DeletedJob& job) {
+  return ChangeLeft(key, [&](std::vector<DeletedJob>* jobs) { return std::erase(*jobs, job) > 0; });
+}
+
+absl::Status JobRegistry::ChangeLeft(absl::string_view key,
+                                     absl::FunctionRef<bool(std::vector<DeletedJob>*)> change) {
   for (int race = 0; race < kMaxRaces; ++race) {
-    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(kDeletedKey));
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
     // One that cannot be read is written anew: it only helps to tidy up.
-    std::vector<DeletedJob> deleted = DecodeDeleted(data.data).value_or(std::vector<DeletedJob>());
-    if (!change(&deleted)) return absl::OkStatus();
+    std::vector<DeletedJob> jobs =
+        DecodeDeleted(data.data, key).value_or(std::vector<DeletedJob>());
+    if (!change(&jobs)) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(const bool is_written,
-                            store_->TryWrite(kDeletedKey, EncodeDeleted(deleted), data.version));
+                            store_->TryWrite(key, EncodeDeleted(jobs), data.version));
     if (is_written) return absl::OkStatus();
   }
-  return OthersWereFirst(kDeletedKey);
+  return OthersWereFirst(key);
 }
 
 absl::StatusOr<std::pair<JobDirectory, uint64_t>> JobRegistry::ReadDirectory() {
@@ -399,10 +528,12 @@ absl::StatusOr<std::pair<JobDirectory, uint64_t>> JobRegistry::ReadDirectory() {
   return std::make_pair(std::move(directory), data.version);
 }
 
-absl::Status JobRegistry::ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(Jobs*)> change) {
+absl::Status JobRegistry::ChangeDirectory(
+    absl::FunctionRef<absl::StatusOr<bool>(JobDirectory*)> change) {
   for (int race = 0; race < kMaxRaces; ++race) {
     MUSTER_ASSIGN_OR_RETURN(auto directory, ReadDirectory());
-    MUSTER_ASSIGN_OR_RETURN(const bool is_changed, change(&directory.first.jobs));
+    if (directory.second == sync::kAbsent) directory.first.began = clock_->Now();
+    MUSTER_ASSIGN_OR_RETURN(const bool is_changed, change(&directory.first));
     if (!is_changed) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(
         const bool is_written,
@@ -412,32 +543,50 @@ absl::Status JobRegistry::ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>
   return OthersWereFirst(kDirectoryKey);
 }
 
-absl::Status JobRegistry::WriteDefinition(absl::string_view text, const JobRecord& record) {
-  MUSTER_RETURN_IF_ERROR(WriteText(text, record.text_hash));
-  return WriteRevision(record);
+absl::Status JobRegistry::NoteDefinitions(const std::vector<JobRecord>& records) {
+  const std::string key = HistoryKey(records.back().name);
+  for (int race = 0; race < kMaxRaces; ++race) {
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
+    // One that cannot be read is written anew: it only helps to tidy up.
+    std::vector<JobRecord> all = DecodeHistory(there.data, key).value_or(std::vector<JobRecord>());
+    for (const JobRecord& record : records) {
+      std::erase_if(all, [&](const JobRecord& other) {
+        return other.revision == record.revision && other.text_hash == record.text_hash;
+      });
+      all.push_back(record);
+    }
+    if (all.size() > kMaxDefinitions) {
+      all.erase(all.begin(), all.end() - static_cast<ptrdiff_t>(kMaxDefinitions));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const bool is_written,
+                            store_->TryWrite(key, EncodeHistory(all), there.version));
+    if (is_written) return absl::OkStatus();
+  }
+  return OthersWereFirst(key);
 }
 
-absl::Status JobRegistry::WriteText(absl::string_view text, absl::string_view hash) {
+absl::Status JobRegistry::WriteText(absl::string_view text, absl::string_view hash, bool anew) {
   for (size_t piece = 0; !text.empty(); ++piece) {
-    MUSTER_RETURN_IF_ERROR(Overwrite(PieceKey(hash, piece), text.substr(0, kPieceBytes)));
+    MUSTER_RETURN_IF_ERROR(Overwrite(PieceKey(hash, piece), text.substr(0, kPieceBytes), anew));
     text.remove_prefix(std::min(text.size(), kPieceBytes));
   }
   return absl::OkStatus();
 }
 
-absl::Status JobRegistry::WriteRevision(JobRecord record) {
+absl::Status JobRegistry::WriteRevision(JobRecord record, bool anew) {
   const std::string key = RevisionKey(record.revision);
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
   // A record that cannot be read is written anew.
   const absl::StatusOr<JobRecord> before = DecodeRecord(there.data, key);
   record.unknown = before.ok() ? before->unknown : std::string();
-  return Overwrite(key, EncodeRecord(record));
+  return Overwrite(key, EncodeRecord(record), anew);
 }
 
-absl::Status JobRegistry::Overwrite(const std::string& key, absl::string_view data) {
+absl::Status JobRegistry::Overwrite(const std::string& key, absl::string_view data, bool anew) {
   for (int race = 0; race < kMaxRaces; ++race) {
     MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
-    if (there.version != sync::kAbsent && there.data == data) return absl::OkStatus();
+    const bool is_same = there.version != sync::kAbsent && there.data == data;
+    if (is_same && !anew) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(const bool is_written, store_->TryWrite(key, data, there.version));
     if (is_written) return absl::OkStatus();
   }

@@ -39,9 +39,13 @@ static_assert(kMaxTotalBytes > kMaxJobFileBytes);
 // may be long.
 inline constexpr size_t kMaxRemembered = 32;
 
-// Deleted jobs of whose queues something may be left: with at most 144 bytes for each, they fit
-// into a record.
+// Deleted jobs of which something may be left, or replaced ones: with at most 144 bytes for each,
+// they fit into a record.
 inline constexpr size_t kMaxDeleted = 400;
+
+// Definitions of one job that are kept: with at most 113 bytes for each, they fit into a record. Of
+// a job that has more, the earliest are never removed.
+inline constexpr size_t kMaxDefinitions = 500;
 
 // Jobs change by hand or by a deployment: a caller that loses so many races in a row gets an error
 // instead of one more try.
@@ -50,17 +54,35 @@ inline constexpr int kMaxRaces = 20;
 // How the jobs of a mesh lie in a sync store.
 //
 //   jobs/directory                v1::JobDirectory   which jobs there are, and what defines each
-//   jobs/deleted                  v1::DeletedJobs    jobs of whose queues something may be left
-//   jobs/revisions/<revision>     v1::JobRecord      what defined this revision last
+//   jobs/deleted                  v1::DeletedJobs    deleted jobs of which something may be left
+//   jobs/replaced                 v1::DeletedJobs    replaced jobs, likewise
+//   jobs/history/<name>           v1::JobHistory     what has defined the job, to be removed one
+//   day jobs/revisions/<revision>     v1::JobRecord      what defined this revision last
 //   jobs/texts/<sha-256>/<n>      the nth piece of a definition, from 0, kPieceBytes each
 //
-// A text never changes: its key is the hash of all of it. Texts and revisions are never deleted,
-// and batches of replaced or deleted jobs find theirs. To change a form, add proto fields; never
-// reuse a number. An older muster that replaces a job keeps the fields that it does not know: their
-// meaning must not depend on the known ones.
+// A text never changes: its key is the hash of all of it. It names its job, and so does what a
+// revision is the fingerprint of: two jobs share neither. Batches of replaced or deleted jobs find
+// theirs until RemoveDefinitions. To change a form, add proto fields; never reuse a number. An
+// older muster that replaces a job keeps the fields that it does not know: their meaning must not
+// depend on the known ones.
+//
+// What removes and what applies or restores may do so at a time:
+//
+//   removes   reads the versions V of what it is to delete; asks whether a batch needs it; makes
+//             the directory's `removals` grow if the job is still as it was; deletes what still has
+//             a version of V, the history last
+//   applies   reads the directory; writes history, text and revision anew, even where they are
+//             there, so that their versions grow; writes the directory if it is as it was read
+//
+// If the directory was read before `removals` grew, the last write fails, and all is written once
+// more; if it was read after that, everything it wrote is younger than V. So no directory ever
+// names a text that is gone, whenever either of them dies or is held up. An older muster writes
+// nothing anew: nothing is removed while an initiator is known that is older
+// (services/initiator/batch/deleted_jobs.h).
 
 inline constexpr absl::string_view kDirectoryKey = "jobs/directory";
 inline constexpr absl::string_view kDeletedKey = "jobs/deleted";
+inline constexpr absl::string_view kReplacedKey = "jobs/replaced";
 
 // What a job, or a revision of one, is defined by.
 struct JobRecord {
@@ -77,23 +99,30 @@ struct JobRecord {
 struct JobDirectory {
   std::vector<JobRecord> jobs;  // in order of name
   std::string unknown = {};     // likewise
+  // As v1::JobDirectory.
+  uint64_t removals = 0;
+  std::optional<absl::Time> removed_until = {};
+  std::optional<absl::Time> began = {};
 };
 
 std::string RevisionKey(absl::string_view revision);
 std::string PieceKey(absl::string_view text_hash, size_t piece);
+std::string HistoryKey(absl::string_view name);
 
 std::string EncodeDirectory(const JobDirectory& directory);
 std::string EncodeRecord(const JobRecord& record);
+std::string EncodeHistory(const std::vector<JobRecord>& definitions);
 
 // DataLoss naming `key`, under which `data` lies. No directory is an empty one.
 absl::StatusOr<JobDirectory> DecodeDirectory(absl::string_view data);
 absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view key);
+absl::StatusOr<std::vector<JobRecord>> DecodeHistory(absl::string_view data, absl::string_view key);
 
 // JobRegistry: the definitions of the jobs of a mesh, in a sync store.
 //
-// Apply writes the text, then the revision, then, by compare-and-set, the directory: the job
-// changes with this last write, for all processes at once. A process that dies before it leaves
-// texts that no directory names; the next Apply of the same definition finds them there.
+// Apply writes the history, then the text, then the revision, then, by compare-and-set, the
+// directory: the job changes with this last write, for all processes at once. A process that dies
+// before it leaves texts that no directory names; the history names them.
 
 struct JobEntry {
   std::string name;
@@ -111,6 +140,7 @@ struct JobSummary {
   absl::Time updated;
 };
 
+// Or a replaced one, and when that was.
 struct DeletedJob {
   std::string name;
   absl::Time deleted;
@@ -172,16 +202,31 @@ class JobRegistry {
 
   // The definition of `revision`, even if the job was replaced or deleted since. If several
   // definitions decide the same results, it is one that was applied last or nearly so, at
-  // `updated`. NotFound: no such revision was ever applied.
+  // `updated`. NotFound: no such revision was applied, or it was removed.
   absl::StatusOr<JobEntry> FindRevision(absl::string_view revision);
 
   // Puts back what the store has lost: writes `entry.revision` again if it is not found, and makes
-  // it the job's current one, unless the stored job is newer than `entry.updated`. True: it was not
-  // found. A deleted job stays deleted.
+  // it the job's current one, unless the stored job is newer than `entry.updated`, the time of a
+  // batch. True: it was not found. A deleted job stays deleted: one that is not in the directory
+  // was deleted, not lost, if the directory is older than the batch, and definitions of deleted
+  // jobs were removed since the batch. Its revision is written again all the same, and the job is
+  // among Deleted() once more.
   absl::StatusOr<bool> Restore(const JobEntry& entry);
 
-  // Deletes the job; its revisions can still be found. NotFound: no such job.
+  // Deletes the job; its revisions can still be found, until RemoveDefinitions. NotFound: no such
+  // job.
   absl::Status Delete(absl::string_view name);
+
+  // Whether a batch may still need definitions of a job beside those of `current`, its revision
+  // now; empty: the job is deleted.
+  using IsNeeded = absl::FunctionRef<absl::StatusOr<bool>(const std::string& current)>;
+
+  // Removes what has defined the job `name` but does not define it now: revisions and texts; of a
+  // deleted job all, with its history. An error of `is_needed` is the answer. True: nothing is
+  // left. False: it is needed, the job has changed meanwhile, or others write or remove the same.
+  // After an error some may be gone; repeating the call is right.
+  absl::StatusOr<bool> RemoveDefinitions(absl::string_view name, IsNeeded is_needed);
+
   // Whether there is a job of this name. Reads no definition.
   absl::StatusOr<bool> Has(absl::string_view name);
 
@@ -192,20 +237,43 @@ class JobRegistry {
   // more since.
   absl::Status ForgetDeleted(const DeletedJob& job);
 
+  // The same of jobs that were given another definition. Those that are forgotten because they are
+  // too many are there again when they are replaced once more, or are deleted.
+  absl::StatusOr<std::vector<DeletedJob>> Replaced();
+  absl::Status ForgetReplaced(const DeletedJob& job);
+
  private:
-  using Jobs = std::vector<JobRecord>;
+  // A key, and the version of it that is to go.
+  struct Removal {
+    std::string key;
+    uint64_t version;
+  };
 
   // The directory and its version.
   absl::StatusOr<std::pair<JobDirectory, uint64_t>> ReadDirectory();
   // Applies `change` to the directory, again whenever another process was quicker. `change` returns
   // whether it changed anything.
-  absl::Status ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(Jobs*)> change);
-  // The same of the deleted jobs.
-  absl::Status ChangeDeleted(absl::FunctionRef<bool(std::vector<DeletedJob>*)> change);
-  absl::Status WriteDefinition(absl::string_view text, const JobRecord& record);
-  absl::Status WriteText(absl::string_view text, absl::string_view hash);
-  absl::Status WriteRevision(JobRecord record);
-  absl::Status Overwrite(const std::string& key, absl::string_view data);
+  absl::Status ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(JobDirectory*)> change);
+  // Of kDeletedKey or kReplacedKey.
+  absl::StatusOr<std::vector<DeletedJob>> ListLeft(absl::string_view key);
+  // Puts the job behind all others there.
+  absl::Status NoteLeft(absl::string_view key, absl::string_view name);
+  absl::Status ForgetLeft(absl::string_view key, const DeletedJob& job);
+  // Applies `change` to the jobs there, likewise.
+  absl::Status ChangeLeft(absl::string_view key,
+                          absl::FunctionRef<bool(std::vector<DeletedJob>*)> change);
+  // What is there, and as it is to be, is written all the same where `anew`: its version grows.
+  absl::Status WriteText(absl::string_view text, absl::string_view hash, bool anew);
+  absl::Status WriteRevision(JobRecord record, bool anew);
+  absl::Status Overwrite(const std::string& key, absl::string_view data, bool anew);
+  // Adds the definitions to the history of their job, anew.
+  absl::Status NoteDefinitions(const std::vector<JobRecord>& records);
+  // What the store has of the definitions, but for what `current` needs, too; null: nothing does.
+  absl::StatusOr<std::vector<Removal>> RemovalsOf(const std::vector<JobRecord>& definitions,
+                                                  const JobRecord* current);
+  // Makes all changes of the directory fail that were begun before, if the job still has this text;
+  // empty: if there is none. Returns whether that is so.
+  absl::StatusOr<bool> Fence(absl::string_view name, const std::string& text_hash);
   absl::StatusOr<std::string> ReadText(const JobRecord& record);
   absl::StatusOr<JobEntry> ReadEntry(const JobRecord& record);
   std::optional<JobDefinition> Remembered(const std::string& text_hash) ABSL_LOCKS_EXCLUDED(mu_);

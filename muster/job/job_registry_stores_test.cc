@@ -2,7 +2,9 @@
 // NATS server that NatsServer::Programs names.
 #include <atomic>
 #include <functional>
+#include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "muster/backend/backend.h"
 #include "muster/job/job_registry.h"
 #include "muster/job/limits.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/jetstream.h"
 #include "muster/os/temp_dir.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "tests/fakes/base/fake_clock.h"
@@ -31,6 +35,8 @@ class Home {
   virtual ~Home() = default;
 
   virtual std::shared_ptr<sync::OptimisticSyncStore> Open() = 0;
+  // How many records there are; nullopt: that cannot be told.
+  virtual std::optional<size_t> CountRecords() { return std::nullopt; }
 };
 
 // One process owns the records, and all its registries share its store.
@@ -53,6 +59,12 @@ class DirectoryHome final : public Home {
 class ServerHome final : public Home {
  public:
   explicit ServerHome(const std::string& program) : server_(program) {}
+
+  std::optional<size_t> CountRecords() override {
+    const auto connection = nats::Connection::Open(server_.url(), {}).value();
+    nats::JetStream jetstream(connection.get(), absl::Seconds(10));
+    return jetstream.Subjects("KV_muster", ">")->size();
+  }
 
   // Opens each store over its own connection.
   std::shared_ptr<sync::OptimisticSyncStore> Open() override {
@@ -172,6 +184,82 @@ TEST_P(RegistriesTest, LetOneOfSeveralWinThatExpectTheSameRevision) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(won, 1);
   EXPECT_EQ(lost, 3);
+}
+
+// As the initiators do it, but without batches.
+bool NothingIsNeeded(JobRegistry& registry, const std::string& name) {
+  return registry.RemoveDefinitions(name, [](const std::string&) { return false; }).value();
+}
+
+// 500 jobs that were made and deleted had left 1,000 records, or more where they were replaced.
+TEST_P(RegistriesTest, LeaveNoRecordsOfDeletedJobs) {
+  Process one(this), other(this);
+  ASSERT_TRUE(one.registry.Apply(JobText("stays"), std::nullopt).ok());
+  for (const char* column : {"amount", "price"}) {
+    ASSERT_TRUE(one.registry.Apply(JobText("first", column), std::nullopt).ok());
+  }
+  ASSERT_TRUE(one.registry.Delete("first").ok());
+  ASSERT_TRUE(NothingIsNeeded(one.registry, "first"));
+  const std::optional<size_t> before = home_->CountRecords();
+  const int jobs = before.has_value() ? 500 : 20;
+  for (int i = 0; i < jobs; ++i) {
+    const std::string name = absl::StrCat("job-", i);
+    const auto made = one.registry.Apply(JobText(name), std::nullopt);
+    ASSERT_TRUE(made.ok()) << made.status();
+    ASSERT_TRUE(other.registry.Apply(JobText(name, "price"), std::nullopt).ok());
+    ASSERT_TRUE(one.registry.Delete(name).ok());
+    if (i % 100 == 0 && before.has_value()) EXPECT_EQ(home_->CountRecords(), *before + 5) << i;
+    ASSERT_TRUE(NothingIsNeeded(other.registry, name)) << name;
+    EXPECT_TRUE(absl::IsNotFound(one.registry.FindRevision(made->entry.revision).status()));
+  }
+  EXPECT_EQ(home_->CountRecords(), before);
+  if (before.has_value()) std::cout << *before << " records before and after" << std::endl;
+  EXPECT_EQ(one.registry.Get("stays")->definition, JobText("stays"));
+}
+
+TEST_P(RegistriesTest, LeaveOnlyWhatDefinesAJobNow) {
+  Process process(this);
+  ASSERT_TRUE(process.registry.Apply(JobText("a"), std::nullopt).ok());
+  const std::optional<size_t> before = home_->CountRecords();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(process.registry.Apply(JobText("a", absl::StrCat("c", i)), std::nullopt).ok());
+    ASSERT_TRUE(
+        process.registry.Apply(JobText("a", absl::StrCat("c", i), "1d"), std::nullopt).ok());
+  }
+  if (before.has_value()) EXPECT_EQ(home_->CountRecords(), *before + 60 + 1);
+  EXPECT_TRUE(NothingIsNeeded(process.registry, "a"));
+  if (before.has_value()) EXPECT_EQ(home_->CountRecords(), *before + 1) << "jobs/replaced";
+  const JobEntry now = process.registry.Get("a").value();
+  EXPECT_EQ(now.definition, JobText("a", "c19", "1d"));
+  EXPECT_EQ(process.registry.FindRevision(now.revision)->definition, now.definition);
+}
+
+// A removal may be held up at any point, while the job is applied and deleted again.
+TEST_P(RegistriesTest, NeverLoseTheTextOfAJobThatIsAppliedWhileItIsRemoved) {
+  Process one(this), other(this);
+  std::atomic<bool> ends = false;
+  std::thread removes([&] {
+    while (!ends) {
+      const auto removed =
+          other.registry.RemoveDefinitions("a", [](const std::string&) { return false; });
+      ASSERT_TRUE(removed.ok() || absl::IsUnavailable(removed.status())) << removed.status();
+    }
+  });
+  for (int i = 0; i < 40; ++i) {
+    const std::string text = JobText("a", i % 3 == 0 ? "price" : "amount");
+    const auto applied = one.registry.Apply(text, std::nullopt);
+    if (absl::IsUnavailable(applied.status())) continue;
+    ASSERT_TRUE(applied.ok()) << applied.status();
+    const auto there = one.registry.Get("a");
+    ASSERT_TRUE(there.ok()) << i << ": " << there.status();
+    EXPECT_EQ(there->definition, text);
+    const auto found = one.registry.FindRevision(applied->entry.revision);
+    ASSERT_TRUE(found.ok()) << i << ": " << found.status();
+    const absl::Status deleted = i % 2 == 0 ? one.registry.Delete("a") : absl::OkStatus();
+    ASSERT_TRUE(deleted.ok() || absl::IsUnavailable(deleted)) << deleted;
+  }
+  ends = true;
+  removes.join();
 }
 
 std::vector<HomeMaker> Homes() {

@@ -2,7 +2,9 @@
 
 #include "muster/job/job_registry.h"
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -24,6 +26,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 JobRecord Record(const std::string& name) {
   return {.name = name,
@@ -36,6 +39,8 @@ JobRecord Record(const std::string& name) {
 TEST(JobRecordsTest, ComeBackAsTheyWere) {
   EXPECT_EQ(DecodeRecord(EncodeRecord(Record("a")), "k").value(), Record("a"));
   EXPECT_THAT(DecodeDirectory(EncodeDirectory({{Record("a"), Record("b")}, ""})).value().jobs,
+              ElementsAre(Record("a"), Record("b")));
+  EXPECT_THAT(DecodeHistory(EncodeHistory({Record("a"), Record("b")}), "k").value(),
               ElementsAre(Record("a"), Record("b")));
   EXPECT_THAT(DecodeDirectory("").value().jobs, ElementsAre());
 }
@@ -74,6 +79,29 @@ TEST(JobRecordsTest, AFullDirectoryFitsIntoARecord) {
   }
   EXPECT_LE(EncodeDirectory({jobs, ""}).size(), sync::kMaxDataBytes);
   EXPECT_LE(kPieceBytes, sync::kMaxDataBytes);
+}
+
+TEST(JobRecordsTest, KeepWhenDefinitionsWereRemoved) {
+  JobDirectory directory{{Record("a")}, ""};
+  directory.removals = 7;
+  directory.removed_until = absl::FromUnixSeconds(2);
+  directory.began = absl::FromUnixSeconds(1);
+  const std::string data = EncodeDirectory(directory);
+  const JobDirectory read = DecodeDirectory(data).value();
+  EXPECT_EQ(read.removals, 7u);
+  EXPECT_EQ(read.removed_until, directory.removed_until);
+  EXPECT_EQ(read.began, directory.began);
+  EXPECT_EQ(absl::BytesToHexString(data.substr(EncodeDirectory({{Record("a")}, ""}).size())),
+            "10071a02080222020801");
+}
+
+TEST(JobRecordsTest, AFullHistoryFitsIntoARecord) {
+  JobRecord longest = Record(std::string(kMaxNameBytes, 'n'));
+  longest.text_bytes = kMaxJobFileBytes;
+  longest.updated = absl::FromUnixSeconds(253'402'300'799) + absl::Nanoseconds(999'999'999);
+  const std::vector<JobRecord> history(kMaxDefinitions, longest);
+  EXPECT_LE(EncodeHistory(history).size(), sync::kMaxDataBytes);
+  EXPECT_EQ(DecodeHistory(EncodeHistory(history), "k")->size(), kMaxDefinitions);
 }
 
 TEST(JobRecordsTest, LieUnderKeysThatAreSound) {
@@ -116,12 +144,38 @@ class DyingStore final : public sync::OptimisticSyncStore {
     return store_->TryWrite(key, data, version);
   }
   absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override {
+    if (writes_-- <= 0) return absl::CancelledError("the process died");
     return store_->TryDelete(key, version);
   }
 
  private:
   sync::OptimisticSyncStore* const store_;  // not owned
   int writes_;
+};
+
+// Calls `interrupt` once, before the first write of `key`.
+class InterruptedStore final : public sync::OptimisticSyncStore {
+ public:
+  InterruptedStore(sync::OptimisticSyncStore* store, absl::string_view key,
+                   std::function<void()> interrupt)
+      : store_(store), key_(key), interrupt_(std::move(interrupt)) {}
+
+  absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override {
+    return store_->Get(key);
+  }
+  absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
+                                uint64_t version) override {
+    if (key == key_ && interrupt_) std::exchange(interrupt_, nullptr)();
+    return store_->TryWrite(key, data, version);
+  }
+  absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override {
+    return store_->TryDelete(key, version);
+  }
+
+ private:
+  sync::OptimisticSyncStore* const store_;  // not owned
+  const std::string key_;
+  std::function<void()> interrupt_;
 };
 
 // Counts the reads.
@@ -211,6 +265,154 @@ TEST_F(JobRegistryTest, DoesNotPutBackAJobThatWasDeleted) {
   ASSERT_TRUE(registry_.Delete("a").ok());
   EXPECT_FALSE(*registry_.Restore(deleted));
   EXPECT_TRUE(absl::IsNotFound(registry_.Get("a").status()));
+}
+
+// Of a job without batches.
+class RemovalTest : public JobRegistryTest {
+ protected:
+  absl::StatusOr<bool> Remove(JobRegistry& registry, const std::string& name) {
+    return registry.RemoveDefinitions(name, [](const std::string&) { return false; });
+  }
+};
+
+TEST_F(RemovalTest, IsDueOfJobsThatWereReplaced) {
+  Apply(JobText("a"));
+  Apply(JobText("b"));
+  EXPECT_THAT(registry_.Replaced().value(), ElementsAre());
+  Apply(JobText("a", "price"));
+  clock_.Advance(absl::Seconds(1));
+  const DeletedJob first = registry_.Replaced()->front();
+  EXPECT_EQ(first.name, "a");
+  Apply(JobText("a"));
+  ASSERT_TRUE(registry_.ForgetReplaced(first).ok());
+  EXPECT_THAT(registry_.Replaced().value(), SizeIs(1)) << "it was replaced once more";
+  ASSERT_TRUE(registry_.ForgetReplaced(registry_.Replaced()->front()).ok());
+  Apply(JobText("a"));
+  EXPECT_THAT(registry_.Replaced().value(), ElementsAre());
+}
+
+TEST_F(RemovalTest, KeepsWhatABatchNeeds) {
+  const JobEntry first = Apply(JobText("a")).entry;
+  const JobEntry second = Apply(JobText("a", "price")).entry;
+  const auto is_needed = [&](const std::string& current) {
+    EXPECT_EQ(current, second.revision);
+    return true;
+  };
+  EXPECT_FALSE(*registry_.RemoveDefinitions("a", is_needed));
+  EXPECT_TRUE(registry_.FindRevision(first.revision).ok());
+  const auto unknown = [](const std::string&) -> absl::StatusOr<bool> {
+    return absl::UnavailableError("an initiator does not answer");
+  };
+  EXPECT_TRUE(absl::IsUnavailable(registry_.RemoveDefinitions("a", unknown).status()));
+  EXPECT_TRUE(registry_.FindRevision(first.revision).ok());
+  EXPECT_TRUE(*Remove(registry_, "a"));
+  EXPECT_TRUE(absl::IsNotFound(registry_.FindRevision(first.revision).status()));
+  EXPECT_TRUE(*Remove(registry_, "a")) << "nothing is left to do";
+}
+
+// An initiator that was away comes back with a batch of a job that was deleted meanwhile.
+TEST_F(RemovalTest, DoesNotPutBackAJobThatWasDeletedAndRemoved) {
+  JobEntry batch = Apply(JobText("a")).entry;
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  clock_.Advance(absl::Minutes(2));
+  ASSERT_TRUE(*Remove(registry_, "a"));
+  ASSERT_TRUE(registry_.ForgetDeleted(registry_.Deleted()->front()).ok());
+  EXPECT_TRUE(*registry_.Restore(batch));
+  EXPECT_FALSE(*registry_.Has("a"));
+  EXPECT_TRUE(registry_.FindRevision(batch.revision).ok()) << "its workers need it";
+  EXPECT_EQ(registry_.Deleted()->front().name, "a") << "to be removed after the batch";
+  EXPECT_TRUE(*Remove(registry_, "a"));
+  EXPECT_TRUE(absl::IsNotFound(registry_.FindRevision(batch.revision).status()));
+}
+
+// The record of removals must not keep a mesh from what a lost store had.
+TEST_F(RemovalTest, PutsBackAJobThatWasLostBeforeOrAfterARemoval) {
+  const JobEntry lost = Apply(JobText("a")).entry;
+  store_.Clear();
+  clock_.Advance(absl::Seconds(1));
+  Apply(JobText("b"));
+  ASSERT_TRUE(registry_.Delete("b").ok());
+  clock_.Advance(absl::Minutes(2));
+  ASSERT_TRUE(*Remove(registry_, "b"));
+  EXPECT_TRUE(*registry_.Restore(lost));
+  EXPECT_TRUE(*registry_.Has("a"));
+
+  const std::string saved = store_.Get(kDirectoryKey)->data;
+  clock_.Advance(absl::Seconds(1));
+  const JobEntry later = Apply(JobText("c")).entry;
+  store_.Erase(RevisionKey(later.revision));  // the store goes back to an earlier copy
+  store_.Overwrite(kDirectoryKey, saved);
+  EXPECT_TRUE(*registry_.Restore(later));
+  EXPECT_TRUE(*registry_.Has("c"));
+}
+
+// The removal is held up while others remove the same, and apply the job again.
+TEST_F(RemovalTest, TakesNothingOfAJobThatIsAppliedAgain) {
+  Apply(JobText("a", "price"));
+  const JobEntry entry = Apply(JobText("a")).entry;
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  const auto applies = [&](const std::string&) {
+    Apply(JobText("a"));
+    return false;
+  };
+  EXPECT_FALSE(*registry_.RemoveDefinitions("a", applies)) << "the job is there again";
+  EXPECT_EQ(registry_.Get("a")->definition, entry.definition);
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  const auto applies_and_deletes = [&](const std::string&) {
+    EXPECT_TRUE(*Remove(registry_, "a"));
+    Apply(JobText("a"));
+    EXPECT_TRUE(registry_.Delete("a").ok());
+    Apply(JobText("a", "price"));
+    EXPECT_TRUE(registry_.Delete("a").ok());
+    return false;
+  };
+  EXPECT_FALSE(*registry_.RemoveDefinitions("a", applies_and_deletes)) << "all is younger";
+  EXPECT_TRUE(registry_.FindRevision(entry.revision).ok());
+  EXPECT_TRUE(*Remove(registry_, "a"));
+}
+
+// An Apply that has found its text in the store waits while a removal takes it away.
+TEST_F(RemovalTest, WritesAnewWhatIsRemovedWhileTheJobIsApplied) {
+  const JobEntry entry = Apply(JobText("a")).entry;
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  InterruptedStore interrupted(&store_, kDirectoryKey,
+                               [&] { EXPECT_TRUE(*Remove(registry_, "a")); });
+  JobRegistry slow(&interrupted, &clock_);
+  ASSERT_TRUE(slow.Apply(JobText("a"), std::nullopt).ok());
+  EXPECT_EQ(registry_.Get("a")->definition, entry.definition);
+  EXPECT_TRUE(registry_.FindRevision(entry.revision).ok());
+}
+
+// The removing process dies after each of its deletes in turn.
+TEST_F(RemovalTest, IsCarriedOnAfterACrash) {
+  for (int deletes = 0; deletes < 5; ++deletes) {
+    sync::testing::MemorySyncStore store;
+    JobRegistry registry(&store, &clock_);
+    const std::string first = registry.Apply(JobText("a"), std::nullopt)->entry.revision;
+    const std::string last = registry.Apply(JobText("a", "price"), std::nullopt)->entry.revision;
+    ASSERT_TRUE(registry.Delete("a").ok());
+    DyingStore dying(&store, /*writes=*/1 + deletes);  // the first one is the fence
+    JobRegistry dead(&dying, &clock_);
+    EXPECT_TRUE(absl::IsCancelled(Remove(dead, "a").status()));
+    EXPECT_NE(store.Get(HistoryKey("a"))->version, sync::kAbsent);
+    EXPECT_TRUE(*Remove(registry, "a")) << deletes;
+    for (const std::string& key : {RevisionKey(first), RevisionKey(last), HistoryKey("a"),
+                                   PieceKey(base::Sha256Hex(JobText("a")), 0)}) {
+      EXPECT_EQ(store.Get(key)->version, sync::kAbsent) << deletes << " " << key;
+    }
+  }
+}
+
+// An older muster has applied and replaced it.
+TEST_F(RemovalTest, FindsWhatDefinedAJobWithoutAHistory) {
+  const std::string first = Apply(JobText("a")).entry.revision;
+  store_.Erase(HistoryKey("a"));
+  const std::string second = Apply(JobText("a", "price")).entry.revision;
+  store_.Erase(HistoryKey("a"));
+  ASSERT_TRUE(registry_.Delete("a").ok());
+  ASSERT_TRUE(*Remove(registry_, "a"));
+  EXPECT_TRUE(absl::IsNotFound(registry_.FindRevision(second).status()));
+  EXPECT_TRUE(registry_.FindRevision(first).ok()) << "it stays";
 }
 
 TEST_F(JobRegistryTest, PutsBackARevisionWhoseTextIsDamaged) {
@@ -360,7 +562,7 @@ TEST_F(JobRegistryTest, ExpectsNoJobWhereTheRevisionIsEmpty) {
 TEST_F(JobRegistryTest, IsAsItWasWhenACrashCutsAnApplyShort) {
   const Applied before = Apply(JobText("a"));
   const std::string next = JobText("a", "price") + std::string(2 * kPieceBytes, '#');
-  constexpr int kWrites = 3 + 1 + 1;  // pieces, revision, directory
+  constexpr int kWrites = 2 + 3 + 1 + 1;  // replaced, history, pieces, revision, directory
   for (int writes = 0; writes < kWrites; ++writes) {
     sync::testing::MemorySyncStore store;
     DyingStore dying(&store, writes);

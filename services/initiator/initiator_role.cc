@@ -407,6 +407,7 @@ batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts
     return parts->versions.NoneFits(batch.job, batch.handler_version);
   };
   tools.jobs = &parts->jobs;
+  tools.records = stores.sync;
   tools.on_complete = [parts](const ledger::Batch& batch) {
     parts->batch_metrics.NoteComplete(batch);
     parts->calls.NoteOver(batch.number);
@@ -419,8 +420,9 @@ batch::EngineDependencies InitiatorRole::Tools(const host::Stores& stores, Parts
     tools.find_elsewhere = [parts](uint64_t batch) {
       return parts->other_ledgers.Get(batch).status();
     };
-    tools.find_open_elsewhere = [parts](const std::string& job) {
-      return parts->other_ledgers.FindOpenBatch(job);
+    tools.find_open_elsewhere = [parts](const std::string& job,
+                                        const std::string& but_of_revision) {
+      return parts->other_ledgers.FindOpenBatch(job, but_of_revision);
     };
     tools.decide = [parts](uint64_t batch) { return parts->submissions.Decide(batch); };
     tools.restore_requests = [parts, ledger = ledger_.get()] {

@@ -132,9 +132,11 @@ absl::StatusOr<std::map<uint64_t, std::string>> RemoteBatchRecords::ReopenItems(
   return refused;
 }
 
-absl::StatusOr<std::optional<uint64_t>> RemoteBatchRecords::FindOpenBatch(const std::string& job) {
+absl::StatusOr<std::optional<uint64_t>> RemoteBatchRecords::FindOpenBatch(
+    const std::string& job, const std::string& but_of_revision) {
   v1::FindOpenBatchRequest request;
   request.set_job(job);
+  request.set_but_of_revision(but_of_revision);
   v1::FindOpenBatchResponse response;
   absl::Status unknown;
   const auto judge = [&unknown](const absl::Status& answer) {

@@ -49,8 +49,10 @@ class RemoteBatchRecords final : public ledger::BatchRecords {
 
   // A batch of the job that is not over, of any initiator that is known; nullopt: each of them has
   // answered that it has none. Unavailable: one does not answer, or none is known. Unimplemented:
-  // one is older than the call.
-  absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(const std::string& job);
+  // one is older than the call. Batches of `but_of_revision` do not count, if it is not empty;
+  // with an initiator that is older than this they do.
+  absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(const std::string& job,
+                                                        const std::string& but_of_revision = "");
 
   // Where the batch's content lies, if that is on the host with the boot id `boot_id`.
   absl::StatusOr<v1::LocateContentResponse> LocateContent(uint64_t batch, const std::string& owner,

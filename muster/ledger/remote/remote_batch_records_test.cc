@@ -85,7 +85,8 @@ class NewerInitiator final : public Initiator {
   grpc::Status FindOpenBatch(grpc::ServerContext*, const v1::FindOpenBatchRequest* request,
                              v1::FindOpenBatchResponse* response) override {
     response->set_batch(open_);
-    if (open_ != 0 && request->job() == "shop") return grpc::Status::OK;
+    const bool counts = open_ != 0 && request->but_of_revision() != "its own";
+    if (counts && request->job() == "shop") return grpc::Status::OK;
     return grpc::Status(grpc::StatusCode::NOT_FOUND, "none");
   }
   grpc::Status ReopenItems(grpc::ServerContext*, const v1::ReopenItemsRequest*,
@@ -174,6 +175,7 @@ TEST_F(RemoteBatchRecordsTest, FindsAnOpenBatchOfAJobAtAnyInitiatorAndKnowsWhenI
   known_ = {idle.address(), busy.address()};
   EXPECT_EQ(*records_.FindOpenBatch("shop"), 7u);
   EXPECT_EQ(*records_.FindOpenBatch("other"), std::nullopt);
+  EXPECT_EQ(*records_.FindOpenBatch("shop", "its own"), std::nullopt);
   known_ = {idle.address(), initiator_.address()};
   EXPECT_TRUE(absl::IsUnimplemented(records_.FindOpenBatch("shop").status())) << "one is older";
   known_ = {"localhost:1", idle.address()};

@@ -160,8 +160,9 @@ grpc::Status LedgerService::FindOpenBatch(grpc::ServerContext* context,
                                           const v1::FindOpenBatchRequest* request,
                                           v1::FindOpenBatchResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const std::optional<uint64_t> batch,
-                            batch::FindOpenBatch(*ledger_, request->job()));
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::optional<uint64_t> batch,
+        batch::FindOpenBatch(*ledger_, request->job(), request->but_of_revision()));
     if (!batch.has_value()) return absl::NotFoundError("no batch of the job is open here");
     response->set_batch(*batch);
     return absl::OkStatus();

@@ -3,9 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/item/held_keys.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/limits.h"
 
@@ -13,16 +15,37 @@ namespace muster::initiator::batch {
 
 absl::Status DeletedJobs::Sweep() {
   if (deps_.jobs == nullptr) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<job::DeletedJob> replaced, deps_.jobs->Replaced());
   MUSTER_ASSIGN_OR_RETURN(const std::vector<job::DeletedJob> deleted, deps_.jobs->Deleted());
-  if (deleted.empty()) return absl::OkStatus();
+  if (deleted.empty()) presences_.clear();
+  if (deleted.empty() && replaced.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const Names names, QueueNames());
+  const absl::Time until = deps_.clock->Now() - kDeletedFor;
   absl::Status failed;
-  for (const job::DeletedJob& job : deleted) {
-    if (deps_.clock->Now() < job.deleted + kDeletedFor) continue;
+  for (const job::DeletedJob& job : replaced) {
+    if (job.deleted > until) continue;
     failed.Update(
-        base::Annotate(RemoveQueuesOf(job, names), absl::StrCat("deleted job ", job.name)));
+        base::Annotate(RemoveReplaced(job, names), absl::StrCat("replaced job ", job.name)));
+  }
+  for (const job::DeletedJob& job : deleted) {
+    if (job.deleted > until) continue;
+    failed.Update(base::Annotate(Remove(job, names), absl::StrCat("deleted job ", job.name)));
   }
   return failed;
+}
+
+// An item that was put twice may lie in the queue although its batch is over: without its revision,
+// no worker could take it away.
+absl::Status DeletedJobs::RemoveReplaced(const job::DeletedJob& job, const Names& names) {
+  MUSTER_ASSIGN_OR_RETURN(const bool is_there, deps_.jobs->Has(job.name));
+  if (!is_there) return deps_.jobs->ForgetReplaced(job);  // it is among the deleted ones
+  const auto is_needed = [&](const std::string& current) -> absl::StatusOr<bool> {
+    MUSTER_ASSIGN_OR_RETURN(const bool has_open_batch, HasOpenBatch(job.name, current));
+    if (has_open_batch) return true;
+    return HasMessages(QueuesOf(job.name, names));
+  };
+  MUSTER_ASSIGN_OR_RETURN(const bool removed, deps_.jobs->RemoveDefinitions(job.name, is_needed));
+  return removed ? deps_.jobs->ForgetReplaced(job) : absl::OkStatus();
 }
 
 absl::StatusOr<DeletedJobs::Names> DeletedJobs::QueueNames() {
@@ -38,37 +61,87 @@ absl::StatusOr<DeletedJobs::Names> DeletedJobs::QueueNames() {
   }
 }
 
-// Forgets the job only when a later sweep finds none of its queues: a process that has not noticed
-// the end of the job, such as one that was suspended, may have made one anew.
-absl::Status DeletedJobs::RemoveQueuesOf(const job::DeletedJob& job, const Names& names) {
+std::vector<queue::QueueId> DeletedJobs::QueuesOf(const std::string& job,
+                                                  const Names& names) const {
+  std::vector<queue::QueueId> queues =
+      item::InputQueues(account_, job, static_cast<int>(job::kMaxPartitions));
+  queues.push_back(item::OutputQueue(account_, job, 0));
+  std::erase_if(queues, [&](const queue::QueueId& queue) { return !names.contains(queue.name); });
+  return queues;
+}
+
+// Goes on to the records only when a later sweep finds none of the queues: a process that has not
+// noticed the end of the job, such as one that was suspended, may have made one anew.
+absl::Status DeletedJobs::Remove(const job::DeletedJob& job, const Names& names) {
   MUSTER_ASSIGN_OR_RETURN(const bool is_there, deps_.jobs->Has(job.name));
   if (is_there) return deps_.jobs->ForgetDeleted(job);
-  std::vector<queue::QueueId> queues =
-      item::InputQueues(account_, job.name, static_cast<int>(job::kMaxPartitions));
-  queues.push_back(item::OutputQueue(account_, job.name, 0));
-  std::erase_if(queues, [&](const queue::QueueId& queue) { return !names.contains(queue.name); });
-  if (queues.empty()) {
-    base::Log(base::kInfo, "nothing is left of the queues of a deleted job", {{"job", job.name}});
-    return deps_.jobs->ForgetDeleted(job);
-  }
-  MUSTER_ASSIGN_OR_RETURN(const bool has_open_batch, HasOpenBatch(job.name));
+  const std::vector<queue::QueueId> queues = QueuesOf(job.name, names);
+  return queues.empty() ? RemoveRecords(job) : RemoveQueues(job.name, queues);
+}
+
+absl::Status DeletedJobs::RemoveQueues(const std::string& job,
+                                       const std::vector<queue::QueueId>& queues) {
+  MUSTER_ASSIGN_OR_RETURN(const bool has_open_batch, HasOpenBatch(job));
   if (has_open_batch) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const bool has_dead_letters, HasDeadLetters(queues));
   if (has_dead_letters) return absl::OkStatus();
   for (const queue::QueueId& queue : queues) {
+    MUSTER_RETURN_IF_ERROR(ReleaseHeldKeys(queue));
     const absl::Status deleted = deps_.queues->DeleteQueue(queue);
     if (!absl::IsNotFound(deleted)) MUSTER_RETURN_IF_ERROR(deleted);
   }
-  deps_.job_queues->Forget(job.name);
+  deps_.job_queues->Forget(job);
   base::Log(base::kInfo, "the queues of a deleted job are removed",
-            {{"job", job.name}, {"queues", queues.size()}});
+            {{"job", job}, {"queues", queues.size()}});
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> DeletedJobs::HasOpenBatch(const std::string& job) {
-  MUSTER_ASSIGN_OR_RETURN(std::optional<uint64_t> batch, FindOpenBatch(*deps_.ledger, job));
+// Keys are held for dead letters, of which the queue has none any more.
+absl::Status DeletedJobs::ReleaseHeldKeys(const queue::QueueId& queue) {
+  if (deps_.records == nullptr) return absl::OkStatus();
+  item::HeldKeyStore store(deps_.records);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<item::HeldKey> keys, store.Read(queue));
+  return keys.empty() ? absl::OkStatus() : store.Release(queue, keys).status();
+}
+
+absl::Status DeletedJobs::RemoveRecords(const job::DeletedJob& job) {
+  MUSTER_ASSIGN_OR_RETURN(const bool has_open_batch, HasOpenBatch(job.name));
+  if (has_open_batch) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const bool groups_are_gone, RemoveGroups(job.name));
+  // Asks once more: an initiator may have come back meanwhile.
+  const auto is_needed = [&](const std::string&) { return HasOpenBatch(job.name); };
+  MUSTER_ASSIGN_OR_RETURN(const bool removed, deps_.jobs->RemoveDefinitions(job.name, is_needed));
+  if (!groups_are_gone || !removed) return absl::OkStatus();
+  base::Log(base::kInfo, "nothing is left of a deleted job", {{"job", job.name}});
+  return deps_.jobs->ForgetDeleted(job);
+}
+
+absl::StatusOr<bool> DeletedJobs::RemoveGroups(const std::string& job) {
+  if (deps_.records == nullptr) return true;
+  partition::PartitionAdmin admin(deps_.records);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> groups, admin.Groups());
+  bool gone = true;
+  for (const std::string& group : groups) {
+    if (!absl::StartsWith(group, item::OrderGroupPrefix(account_, job))) continue;
+    const partition::PartitionAdmin::Presences seen = std::exchange(presences_[group], {});
+    presences_.erase(group);
+    const absl::Status forgotten = admin.Forget(group, seen);
+    if (!absl::IsFailedPrecondition(forgotten)) {
+      MUSTER_RETURN_IF_ERROR(forgotten);
+      continue;
+    }
+    gone = false;
+    MUSTER_ASSIGN_OR_RETURN(presences_[group], admin.PresencesIn(group));
+  }
+  return gone;
+}
+
+absl::StatusOr<bool> DeletedJobs::HasOpenBatch(const std::string& job,
+                                               const std::string& but_of_revision) {
+  MUSTER_ASSIGN_OR_RETURN(std::optional<uint64_t> batch,
+                          FindOpenBatch(*deps_.ledger, job, but_of_revision));
   if (!batch.has_value() && deps_.find_elsewhere) {
-    MUSTER_ASSIGN_OR_RETURN(batch, deps_.find_elsewhere(job));
+    MUSTER_ASSIGN_OR_RETURN(batch, deps_.find_elsewhere(job, but_of_revision));
   }
   return batch.has_value();
 }
@@ -83,12 +156,24 @@ absl::StatusOr<bool> DeletedJobs::HasDeadLetters(const std::vector<queue::QueueI
   return false;
 }
 
+absl::StatusOr<bool> DeletedJobs::HasMessages(const std::vector<queue::QueueId>& queues) {
+  for (const queue::QueueId& queue : queues) {
+    const absl::StatusOr<queue::QueueStats> stats = deps_.queues->Stats(queue);
+    if (absl::IsNotFound(stats.status())) continue;
+    MUSTER_RETURN_IF_ERROR(stats.status());
+    if (stats->stored() > 0) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(ledger::BatchLedger& ledger,
-                                                      absl::string_view job) {
+                                                      absl::string_view job,
+                                                      absl::string_view but_of_revision) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, ledger.ListOpen());
   for (const uint64_t number : open) {
     MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger.Get(number));
-    if (batch.job == job && !ledger::IsOver(batch.state)) return number;
+    if (batch.job != job || ledger::IsOver(batch.state)) continue;
+    if (but_of_revision.empty() || batch.job_revision != but_of_revision) return number;
   }
   return std::nullopt;
 }

@@ -10,6 +10,9 @@
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
 #include "muster/os/temp_dir.h"
+#include "muster/partition/group_registry.h"
+#include "muster/partition/partition_admin.h"
+#include "muster/partition/records.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/job/job_text.h"
 #include "tests/fakes/sync/memory_sync_store.h"
@@ -57,7 +60,8 @@ class DeletedJobsTest : public ::testing::Test {
                               backend::Holders::kInProcess, &clock_)
           .value();
   JobQueues job_queues_{queues_.get(), "local", &clock_};
-  DeletedJobs deleted_{{&jobs_, queues_.get(), ledger_.get(), &job_queues_, &clock_}, "local"};
+  DeletedJobs deleted_{{&jobs_, queues_.get(), ledger_.get(), &job_queues_, &clock_, &records_},
+                       "local"};
 };
 
 // 51 jobs that were made and deleted had left 204 streams and 102 consumers on a server.
@@ -67,6 +71,93 @@ TEST_F(DeletedJobsTest, LeaveNoQueue) {
   EXPECT_THAT(QueueNames(), ElementsAre("other-in-0", "other-out-0"));
   EXPECT_THAT(jobs_.Deleted().value(), SizeIs(1)) << "one may come back";
   ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_THAT(jobs_.Deleted().value(), IsEmpty());
+}
+
+// 51 jobs had left a revision and a text each, for ever.
+TEST_F(DeletedJobsTest, LeaveNoDefinition) {
+  const std::string first = jobs_.Get("shop")->revision;
+  ASSERT_TRUE(jobs_.Apply(job::JobText("shop", "price"), std::nullopt).ok());
+  const std::string second = jobs_.Get("shop")->revision;
+  Delete("shop");
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_TRUE(jobs_.FindRevision(first).ok()) << "queues go first";
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  for (const std::string& revision : {first, second}) {
+    EXPECT_TRUE(absl::IsNotFound(jobs_.FindRevision(revision).status()));
+  }
+  EXPECT_EQ(records_.Get(job::HistoryKey("shop"))->version, sync::kAbsent);
+  EXPECT_TRUE(jobs_.FindRevision(jobs_.Get("other")->revision).ok());
+}
+
+// A job that is applied anew each day left a revision and a text for each.
+TEST_F(DeletedJobsTest, LeaveNoDefinitionThatWasReplacedButThoseOfOpenBatches) {
+  const std::string first = jobs_.Get("shop")->revision;
+  ASSERT_TRUE(jobs_.Apply(job::JobText("shop", "price"), std::nullopt).ok());
+  const std::string second = jobs_.Get("shop")->revision;
+  uint64_t number = 0;
+  for (const std::string& revision : {first, second}) {
+    ledger::Batch batch;
+    batch.number = ++number;
+    batch.job = "shop";
+    batch.job_revision = revision;
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  }
+  clock_.Advance(kDeletedFor);
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_TRUE(jobs_.FindRevision(first).ok());
+  ASSERT_TRUE(ledger_->Cancel(1, clock_.Now(), "").ok());
+  const queue::QueueId input = {"local", "shop-in-0"};
+  ASSERT_TRUE(queues_->Put(input, {{.body = "item"}}).ok());
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_TRUE(jobs_.FindRevision(first).ok()) << "a worker may need it for the item";
+  ASSERT_TRUE(queues_->Clear(input).ok());
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_TRUE(absl::IsNotFound(jobs_.FindRevision(first).status()));
+  EXPECT_TRUE(jobs_.FindRevision(second).ok());
+  EXPECT_THAT(jobs_.Replaced().value(), IsEmpty());
+  EXPECT_THAT(QueueNames(), SizeIs(4));
+}
+
+// An initiator that was away comes back with an open batch when the queues are gone already.
+TEST_F(DeletedJobsTest, KeepTheirDefinitionsWhileABatchIsOpen) {
+  const std::string revision = jobs_.Get("shop")->revision;
+  Delete("shop");
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  ledger::Batch batch;
+  batch.number = 1;
+  batch.job = "shop";
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_TRUE(jobs_.FindRevision(revision).ok());
+  EXPECT_THAT(jobs_.Deleted().value(), SizeIs(1));
+  ASSERT_TRUE(ledger_->Cancel(1, clock_.Now(), "").ok());
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_TRUE(absl::IsNotFound(jobs_.FindRevision(revision).status()));
+  EXPECT_THAT(jobs_.Deleted().value(), IsEmpty());
+}
+
+// The records of a group whose processors were killed stayed for ever, and 512 such groups hid all
+// further ones.
+TEST_F(DeletedJobsTest, LeaveNoGroupOfProcessors) {
+  constexpr char kGroup[] = "order/shop-in-0/4", kOther[] = "order/shop-in-0-in-0/4";
+  for (const char* group : {kGroup, kOther}) {
+    ASSERT_TRUE(partition::GroupRegistry(&records_).Note(group).ok());
+    partition::RecordValue members;
+    members.members = {"dead"};
+    members.partitions = 4;
+    using Kind = partition::RecordName::Kind;
+    records_.Overwrite(partition::KeyOf(group, {.kind = Kind::kMembers}),
+                       partition::EncodeRecord(Kind::kMembers, members));
+  }
+  partition::PartitionAdmin admin(&records_);
+  Delete("shop");
+  for (int sweep = 0; sweep < 2; ++sweep) {
+    ASSERT_TRUE(deleted_.Sweep().ok());
+    EXPECT_THAT(admin.Groups().value(), SizeIs(2)) << sweep;
+  }
+  ASSERT_TRUE(deleted_.Sweep().ok());
+  EXPECT_THAT(admin.Groups().value(), ElementsAre(kOther));
   EXPECT_THAT(jobs_.Deleted().value(), IsEmpty());
 }
 
@@ -109,9 +200,10 @@ TEST_F(DeletedJobsTest, KeepTheirQueuesWhileABatchIsOpen) {
 // An initiator without a batch of the job removed the queues of another one's.
 TEST_F(DeletedJobsTest, KeepTheirQueuesWhileAnotherInitiatorHasAnOpenBatchOrDoesNotAnswer) {
   absl::StatusOr<std::optional<uint64_t>> answer = 7;
-  DeletedJobs deleted({&jobs_, queues_.get(), ledger_.get(), &job_queues_, &clock_,
-                       [&](const std::string& job) {
+  DeletedJobs deleted({&jobs_, queues_.get(), ledger_.get(), &job_queues_, &clock_, &records_,
+                       [&](const std::string& job, const std::string& but_of_revision) {
                          EXPECT_EQ(job, "shop");
+                         EXPECT_EQ(but_of_revision, "");
                          return answer;
                        }},
                       "local");

@@ -31,7 +31,7 @@ absl::Status RestoreInto(const ledger::Batch& batch, job::JobRegistry* jobs, bus
                                                               .revision = batch.job_revision,
                                                               .updated = batch.created}));
   if (!restored) return absl::OkStatus();
-  base::Log(base::kWarning, "put back a job that was lost, from the ledger of its batch",
+  base::Log(base::kWarning, "put back what was gone of a job, from the ledger of its batch",
             {{"job", batch.job}, {"revision", batch.job_revision}, {"batch", batch.number}});
   base::LogUnlessOk(
       base::kWarning, "others learn of a restored job only when they look for it",

@@ -37,6 +37,7 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_client.h"
+#include "muster/sync/optimistic_sync_store.h"
 #include "services/initiator/batch/back_pressure.h"
 #include "services/initiator/batch/content_store.h"
 #include "services/initiator/batch/damaged_items.h"
@@ -72,6 +73,9 @@ struct EngineDependencies {
   // The registry in which processors find the jobs of batches; null: processors have the jobs from
   // elsewhere.
   job::JobRegistry* jobs = nullptr;
+  // The records that the roles of a mesh share, from which those of deleted jobs are removed. Set
+  // with `jobs`.
+  sync::OptimisticSyncStore* records = nullptr;
   // Decides a batch that an earlier process has left undecided, before anything is put: as
   // Submissions::Decide. Empty: no batch is undecided.
   std::function<absl::StatusOr<bool>(uint64_t batch)> decide = nullptr;
@@ -85,7 +89,8 @@ struct EngineDependencies {
   // As of BlobSweep.
   std::function<absl::Status(uint64_t batch)> find_elsewhere = nullptr;
   // As find_elsewhere of DeletedJobs.
-  std::function<absl::StatusOr<std::optional<uint64_t>>(const std::string& job)>
+  std::function<absl::StatusOr<std::optional<uint64_t>>(const std::string& job,
+                                                        const std::string& but_of_revision)>
       find_open_elsewhere = nullptr;
   // Registers batches with the report while their first items are put; null: that waits until the
   // report has answered.

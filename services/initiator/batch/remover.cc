@@ -195,11 +195,16 @@ absl::Status BatchRemover::Remove(const ledger::Batch& batch, ledger::Removal wh
   switch (what) {
     case ledger::Removal::kBlobs:
       return DeleteNeedlessBlobs(deps_.ledger, deps_.report_client, deps_.blobs, batch);
-    case ledger::Removal::kContent:
+    case ledger::Removal::kContent: {
       MUSTER_RETURN_IF_ERROR(RemoveContent(batch));
-      // A store that does not answer is not asked for each batch.
-      if (released->ok()) *released = ReleaseRequest(batch);
+      if (!released->ok()) return absl::OkStatus();
+      const absl::Status release = ReleaseRequest(batch);
+      // A store that does not answer is not asked for each batch. What is wrong with one claim, as
+      // with a record that is damaged, keeps no other.
+      if (!absl::IsUnavailable(release) && !absl::IsDeadlineExceeded(release)) return release;
+      *released = release;
       return absl::OkStatus();
+    }
     case ledger::Removal::kItems:
       return RemoveItems(batch);
     case ledger::Removal::kBatch:

@@ -66,8 +66,9 @@ class BatchRemover {
   // One step each for up to `max` batches of which something is due. Answers for how many there was
   // a step; 0: nothing is due, or what is has failed and is not tried yet. A batch whose step fails
   // is passed over for a minute, and longer after each further failure, up to an hour; where no
-  // step succeeds, the first error is the answer. While claims cannot be released, the content goes
-  // all the same, and one claim is tried with each call; the answer is its error.
+  // step succeeds, the first error is the answer. While the store of claims does not answer, the
+  // content goes all the same, and one claim is tried with each call; the answer is its error. A
+  // claim that cannot be released for another reason is a step that fails.
   absl::StatusOr<size_t> RemoveDue(size_t max) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Deletes a batch as a whole. NotFound: no such batch. FailedPrecondition: it has not ended.

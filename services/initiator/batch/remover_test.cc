@@ -325,6 +325,37 @@ TEST_F(BatchRemoverTest, AClaimThatCannotBeReleasedHidesNoOtherBatch) {
   EXPECT_THAT(released_, ElementsAre(1, 1, 1)) << "the store is asked once a call";
 }
 
+// A claim whose record is damaged was tried first with each call, so that all others stayed, and
+// with them their batches.
+TEST_F(BatchRemoverTest, AClaimThatCannotBeReleasedKeepsNoOther) {
+  for (const uint64_t batch : {1, 2, 3}) CompleteClaimed(batch);
+  std::set<uint64_t> released;
+  bool is_mended = false;
+  BatchRemover remover({ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_,
+                        [&](const ledger::Batch& batch) -> absl::Status {
+                          if (batch.number == 1 && !is_mended) {
+                            return absl::DataLossError("no claim of a request id");
+                          }
+                          released.insert(batch.number);
+                          return absl::OkStatus();
+                        }});
+  clock_.Advance(kRetention.items);
+  for (int call = 0; call < 20; ++call) {
+    const absl::Status removed = remover.RemoveDue(1).status();
+    EXPECT_TRUE(removed.ok() || absl::IsDataLoss(removed)) << removed;
+    clock_.Advance(absl::Minutes(1));
+  }
+  EXPECT_THAT(released, ElementsAre(2, 3));
+  EXPECT_EQ(Left(1), "items blob report ledger") << "its content is gone all the same";
+  for (const uint64_t batch : {2, 3}) EXPECT_EQ(Left(batch), "report ledger");
+  EXPECT_EQ(remover.ProblemOf(1)->why.message(), "no claim of a request id");
+  is_mended = true;
+  clock_.Advance(absl::Hours(1));
+  while (*remover.RemoveDue(1) > 0) {
+  }
+  EXPECT_EQ(Left(1), "report ledger");
+}
+
 // Twenty of them filled each step: nothing else was ever removed.
 TEST_F(BatchRemoverTest, BatchesThatCannotBeRemovedHideNoOther) {
   for (uint64_t number = 1; number <= 23; ++number) {

@@ -66,7 +66,7 @@ BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions
       remover_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.content,
                 tools.stores.clock, tools.release_request, KeeperOf(tools), tools.settle_request}),
       deleted_jobs_({tools.jobs, tools.stores.queues, tools.stores.ledger, &job_queues_,
-                     tools.stores.clock, tools.find_open_elsewhere},
+                     tools.stores.clock, tools.records, tools.find_open_elsewhere},
                     tools.options.account),
       deleted_jobs_at_(tools.stores.clock->Monotonic() + kSweepInterval),
       blob_sweep_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.stores.clock,

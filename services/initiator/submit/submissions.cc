@@ -191,8 +191,8 @@ absl::StatusOr<std::optional<ledger::Batch>> Submissions::Find(const v1::SubmitH
   return *known;
 }
 
-// A store that was lost is empty: it has neither the job nor the revision of any batch of it, while
-// a job that was deleted leaves its revisions, so that Restore changes nothing.
+// A store that was lost is empty: it has neither the job nor the revision of any batch of it. A job
+// that was deleted Restore leaves so.
 absl::StatusOr<job::JobDefinition> Submissions::FindJob(const std::string& name) {
   absl::StatusOr<job::JobDefinition> found = deps_.jobs->GetDefinition(name);
   if (!absl::IsNotFound(found.status())) return found;
@@ -204,11 +204,12 @@ absl::StatusOr<job::JobDefinition> Submissions::FindJob(const std::string& name)
                                                .definition = batch->job_definition,
                                                .revision = batch->job_revision,
                                                .updated = batch->created}));
-  if (restored) {
+  found = deps_.jobs->GetDefinition(name);
+  if (restored && found.ok()) {
     base::Log(base::kWarning, "put back a job that was lost, for a submit",
               {{"job", batch->job}, {"revision", batch->job_revision}, {"batch", batch->number}});
   }
-  return deps_.jobs->GetDefinition(name);
+  return found;
 }
 
 absl::StatusOr<uint64_t> Submissions::FindBegunOfAny(const std::string& request_id) {
