@@ -1,5 +1,22 @@
-// JobRegistry: the jobs of a mesh in a sync store, their layout there, and its bounds, each with
-// its reason.
+// JobRegistry: the definitions of the jobs of a mesh, in a sync store (job_records.h).
+//
+// Apply writes the history, then the text, then the revision, then, by compare-and-set, the
+// directory: the job changes with this last write, for all processes at once. A process that dies
+// before it leaves texts that no directory names; the history names them.
+//
+// What removes and what applies or restores may do so at a time:
+//
+//   removes   reads the versions V of what it is to delete; asks whether a batch needs it; makes
+//             the directory's `removals` grow if the job is still as it was; deletes what still has
+//             a version of V, the history last
+//   applies   reads the directory; writes history, text and revision anew, even where they are
+//             there, so that their versions grow; writes the directory if it is as it was read
+//
+// If the directory was read before `removals` grew, the last write fails, and all is written once
+// more; if it was read after that, everything it wrote is younger than V. So no directory ever
+// names a text that is gone, whenever either of them dies or is held up. An older muster writes
+// nothing anew: nothing is removed while an initiator is known that is older
+// (services/initiator/batch/deleted_jobs.h).
 #pragma once
 
 #include <cstddef>
@@ -19,14 +36,11 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/job/job.h"
+#include "muster/job/job_records.h"
 #include "muster/job/limits.h"
 #include "muster/sync/optimistic_sync_store.h"
 
 namespace muster::job {
-
-// A definition is longer than a record of the sync store may be (sync/optimistic_sync_store.h), so
-// it is stored in pieces.
-inline constexpr size_t kPieceBytes = size_t{48} << 10;
 
 // All jobs are in one record, so that a change of them is one write. With at most 113 bytes for
 // each, these fit.
@@ -39,90 +53,9 @@ static_assert(kMaxTotalBytes > kMaxJobFileBytes);
 // may be long.
 inline constexpr size_t kMaxRemembered = 32;
 
-// Deleted jobs of which something may be left, or replaced ones: with at most 144 bytes for each,
-// they fit into a record.
-inline constexpr size_t kMaxDeleted = 400;
-
-// Definitions of one job that are kept: with at most 113 bytes for each, they fit into a record. Of
-// a job that has more, the earliest are never removed.
-inline constexpr size_t kMaxDefinitions = 500;
-
 // Jobs change by hand or by a deployment: a caller that loses so many races in a row gets an error
 // instead of one more try.
 inline constexpr int kMaxRaces = 20;
-
-// How the jobs of a mesh lie in a sync store.
-//
-//   jobs/directory                v1::JobDirectory   which jobs there are, and what defines each
-//   jobs/deleted                  v1::DeletedJobs    deleted jobs of which something may be left
-//   jobs/replaced                 v1::DeletedJobs    replaced jobs, likewise
-//   jobs/history/<name>           v1::JobHistory     what has defined the job, to be removed one
-//   day jobs/revisions/<revision>     v1::JobRecord      what defined this revision last
-//   jobs/texts/<sha-256>/<n>      the nth piece of a definition, from 0, kPieceBytes each
-//
-// A text never changes: its key is the hash of all of it. It names its job, and so does what a
-// revision is the fingerprint of: two jobs share neither. Batches of replaced or deleted jobs find
-// theirs until RemoveDefinitions. To change a form, add proto fields; never reuse a number. An
-// older muster that replaces a job keeps the fields that it does not know: their meaning must not
-// depend on the known ones.
-//
-// What removes and what applies or restores may do so at a time:
-//
-//   removes   reads the versions V of what it is to delete; asks whether a batch needs it; makes
-//             the directory's `removals` grow if the job is still as it was; deletes what still has
-//             a version of V, the history last
-//   applies   reads the directory; writes history, text and revision anew, even where they are
-//             there, so that their versions grow; writes the directory if it is as it was read
-//
-// If the directory was read before `removals` grew, the last write fails, and all is written once
-// more; if it was read after that, everything it wrote is younger than V. So no directory ever
-// names a text that is gone, whenever either of them dies or is held up. An older muster writes
-// nothing anew: nothing is removed while an initiator is known that is older
-// (services/initiator/batch/deleted_jobs.h).
-
-inline constexpr absl::string_view kDirectoryKey = "jobs/directory";
-inline constexpr absl::string_view kDeletedKey = "jobs/deleted";
-inline constexpr absl::string_view kReplacedKey = "jobs/replaced";
-
-// What a job, or a revision of one, is defined by.
-struct JobRecord {
-  std::string name;
-  std::string revision;
-  std::string text_hash;  // 64 hexadecimal digits
-  size_t text_bytes = 0;
-  absl::Time updated;
-  std::string unknown = {};  // fields that a newer muster has written, as they stand
-
-  friend bool operator==(const JobRecord&, const JobRecord&) = default;
-};
-
-struct JobDirectory {
-  std::vector<JobRecord> jobs;  // in order of name
-  std::string unknown = {};     // likewise
-  // As v1::JobDirectory.
-  uint64_t removals = 0;
-  std::optional<absl::Time> removed_until = {};
-  std::optional<absl::Time> began = {};
-};
-
-std::string RevisionKey(absl::string_view revision);
-std::string PieceKey(absl::string_view text_hash, size_t piece);
-std::string HistoryKey(absl::string_view name);
-
-std::string EncodeDirectory(const JobDirectory& directory);
-std::string EncodeRecord(const JobRecord& record);
-std::string EncodeHistory(const std::vector<JobRecord>& definitions);
-
-// DataLoss naming `key`, under which `data` lies. No directory is an empty one.
-absl::StatusOr<JobDirectory> DecodeDirectory(absl::string_view data);
-absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view key);
-absl::StatusOr<std::vector<JobRecord>> DecodeHistory(absl::string_view data, absl::string_view key);
-
-// JobRegistry: the definitions of the jobs of a mesh, in a sync store.
-//
-// Apply writes the history, then the text, then the revision, then, by compare-and-set, the
-// directory: the job changes with this last write, for all processes at once. A process that dies
-// before it leaves texts that no directory names; the history names them.
 
 struct JobEntry {
   std::string name;
@@ -138,14 +71,6 @@ struct JobSummary {
   std::string name;
   std::string revision;
   absl::Time updated;
-};
-
-// Or a replaced one, and when that was.
-struct DeletedJob {
-  std::string name;
-  absl::Time deleted;
-
-  friend bool operator==(const DeletedJob&, const DeletedJob&) = default;
 };
 
 // What became of an Apply.
