@@ -138,6 +138,7 @@ class DecideTest(AgentTest):
     def test_work_that_finds_nobody_has_the_first_one_started_and_says_why(self):
         recording = self.folder / "recording"
         agent = self.start_agent("--record", recording)
+        self.wait_until(agent.leads)  # before, it decides nothing, and says so
         idle = self.wait_until(agent.decisions)[0]
         self.assertEqual((idle.replicas, idle.binding), (0, "nothing"))
         watch = agent.watch(target="billing")
@@ -249,6 +250,7 @@ class OutageTest(AgentTest):
         self.addCleanup(gate.open)
         self.apply_billing(self.write("gated.py", mesh_case.GATED), gate.path)
         agent = self.start_agent()
+        self.wait_until(agent.leads)
         submission = self.start_submit("billing", retail_input(mesh_case.ROWS))
         self.await_batch(1, lambda batch: batch["items_counted"] == mesh_case.FREE_ITEMS)
         self.wait_until(lambda: agent.target().replicas.ready == 2
