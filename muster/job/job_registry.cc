@@ -114,11 +114,12 @@ absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
       definitions.push_back(*before);
     }
     MUSTER_RETURN_IF_ERROR(Put(expected_revision, &directory->jobs, &wanted, &applied));
-    if (written_at == directory->removals) return applied.changed;
+    // Each time: one that lost a race replaces the winner's definition.
     const bool replaces = applied.changed && !definitions.empty();
     if (replaces) MUSTER_RETURN_IF_ERROR(NoteLeft(kReplacedKey, wanted.name));
     definitions.push_back(wanted);
     if (applied.changed) MUSTER_RETURN_IF_ERROR(NoteDefinitions(definitions));
+    if (written_at == directory->removals) return applied.changed;
     // Also when nothing changes: it restores lost pieces of the text.
     MUSTER_RETURN_IF_ERROR(WriteText(definition, wanted.text_hash, applied.changed));
     MUSTER_RETURN_IF_ERROR(WriteRevision(wanted, applied.changed));

@@ -291,6 +291,14 @@ TEST_F(RemovalTest, IsDueOfJobsThatWereReplaced) {
   EXPECT_THAT(registry_.Replaced().value(), ElementsAre());
 }
 
+TEST_F(RemovalTest, IsDueOfAJobThatWasReplacedByTheLoserOfARace) {
+  InterruptedStore interrupted(&store_, kDirectoryKey, [&] { Apply(JobText("a")); });
+  JobRegistry loser(&interrupted, &clock_);
+  ASSERT_TRUE(loser.Apply(JobText("a", "price"), std::nullopt).ok());
+  ASSERT_EQ(registry_.Get("a")->definition, JobText("a", "price"));
+  EXPECT_EQ(registry_.Replaced()->size(), 1u);
+}
+
 TEST_F(RemovalTest, KeepsWhatABatchNeeds) {
   const JobEntry first = Apply(JobText("a")).entry;
   const JobEntry second = Apply(JobText("a", "price")).entry;
