@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <ostream>
@@ -31,7 +32,10 @@
 #include "muster/base/text.h"
 #include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
+#include "services/controller/program.h"
 #include "services/host/build_info.h"
+#include "services/initiator/program.h"
+#include "services/processor/program.h"
 
 namespace muster::cli {
 
@@ -289,6 +293,10 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
 }
 
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
+  const std::string name = argc == 0 ? "" : std::filesystem::path(argv[0]).filename().string();
+  if (name == "muster-initiator") return initiator::Main(argc, argv);
+  if (name == "muster-processor") return processor::Main(argc, argv, handlers);
+  if (name == "muster-controller") return controller::Main(argc, argv);
   os::RunAsInit();
   // A reader that closes its end early (`muster report 1 | head`) is no reason to die.
   std::signal(SIGPIPE, SIG_IGN);

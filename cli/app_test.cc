@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/main.h"
 #include "cli/output/environment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -151,6 +152,24 @@ TEST_F(MisuseTest, TellsItsVersionInBothWays) {
   EXPECT_THAT(version, MatchesRegex("muster [0-9]+\\.[0-9]+.*\n"));
   EXPECT_EQ(Run({"version"}), kOk);
   EXPECT_EQ(out_.str(), version);
+}
+
+// What the program says of itself under this name.
+std::string HelpOf(std::string program) {
+  std::string help = "--help";
+  std::vector<char*> argv = {program.data(), help.data(), nullptr};
+  const handler::HandlerRegistry handlers;
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(Main(2, argv.data(), handlers), 0);
+  return ::testing::internal::GetCapturedStdout();
+}
+
+TEST(MainTest, IsTheServiceByWhoseNameItIsCalled) {
+  EXPECT_THAT(HelpOf("/usr/bin/muster-initiator"), StartsWith("muster-initiator: "));
+  EXPECT_THAT(HelpOf("muster-processor"), StartsWith("muster-processor: "));
+  EXPECT_THAT(HelpOf("./muster-controller"), StartsWith("muster-controller: "));
+  EXPECT_THAT(HelpOf("muster"), StartsWith("muster: "));
+  EXPECT_THAT(HelpOf("/opt/muster-processor/my_muster"), StartsWith("muster: "));
 }
 
 }  // namespace

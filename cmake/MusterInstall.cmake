@@ -38,15 +38,14 @@ install(FILES ${PROJECT_BINARY_DIR}/musterConfig.cmake ${PROJECT_BINARY_DIR}/mus
   ${PROJECT_SOURCE_DIR}/cmake/MusterDependencies.cmake DESTINATION ${package_dir}
   COMPONENT development)
 
-if(TARGET muster)
-  install(TARGETS muster RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
-endif()
-foreach(service
-    muster-initiator muster-processor muster-controller muster-queue-gateway muster-replica-keeper
-    muster-scaling-agent)
-  if(TARGET ${service})
-    install(TARGETS ${service} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT services)
-  endif()
+install(TARGETS muster RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+install(TARGETS muster-queue-gateway muster-replica-keeper muster-scaling-agent
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT services)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/links)
+foreach(service muster-initiator muster-processor muster-controller)
+  file(CREATE_LINK muster ${PROJECT_BINARY_DIR}/links/${service} SYMBOLIC)
+  install(FILES ${PROJECT_BINARY_DIR}/links/${service} DESTINATION ${CMAKE_INSTALL_BINDIR}
+    COMPONENT services)
 endforeach()
 if(EXISTS ${PROJECT_SOURCE_DIR}/schema)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/muster

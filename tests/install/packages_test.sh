@@ -28,9 +28,13 @@ has() {
   done
 }
 has muster usr/bin/muster usr/share/muster/schema usr/share/doc/muster/copyright
-has muster-services usr/bin/muster-initiator usr/bin/muster-controller usr/bin/muster-processor \
-  usr/bin/muster-scaling-agent usr/bin/muster-replica-keeper usr/bin/muster-queue-gateway \
+has muster-services usr/bin/muster-scaling-agent usr/bin/muster-replica-keeper usr/bin/muster-queue-gateway \
   etc/muster/mesh.env etc/muster/rules.yaml usr/lib/sysusers.d/muster.conf usr/share/doc/muster-services/copyright
+for service in initiator controller processor; do
+  link=muster-services/usr/bin/muster-$service
+  [ "$(readlink "$link")" = muster ] || fail "$link is no link to the command"
+  ln -sf "$PWD/muster/usr/bin/muster" "$link"  # as on a machine with both packages
+done
 has muster-dev usr/include/muster/muster/handler/handler.h usr/share/doc/muster-dev/copyright
 find muster-dev -name musterConfig.cmake | grep -q . || fail "muster-dev lacks its CMake package"
 

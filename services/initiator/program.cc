@@ -1,12 +1,17 @@
-// `muster-initiator`: takes batches in, splits them, and works on them until they are complete.
+#include "services/initiator/program.h"
+
+#include <memory>
+
 #include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "muster/base/clock.h"
 #include "services/host/host.h"
 #include "services/initiator/initiator_role.h"
 
-int main(int argc, char** argv) {
-  namespace host = muster::host;
-  namespace initiator = muster::initiator;
-  initiator::RoleOptions options;
+namespace muster::initiator {
+
+int Main(int argc, char** argv) {
+  RoleOptions options;
   host::ServiceProgram program;
   program.role = host::kInitiator;
   program.about =
@@ -16,12 +21,14 @@ int main(int argc, char** argv) {
     app->add_option("--controller", options.controller,
                     "HOST:PORT of the controller; without it, the one whose heartbeats are heard")
         ->envname(host::EnvironmentName("--controller"));
-    initiator::AddInitiatorOptions(app, &options);
+    AddInitiatorOptions(app, &options);
   };
   program.make_role =
       [&options](const host::HostOptions& host,
-                 muster::base::Clock* clock) -> absl::StatusOr<std::unique_ptr<host::Role>> {
-    return std::make_unique<initiator::InitiatorRole>(host, options, clock);
+                          base::Clock* clock) -> absl::StatusOr<std::unique_ptr<host::Role>> {
+    return std::make_unique<InitiatorRole>(host, options, clock);
   };
   return host::RunService(argc, argv, program);
 }
+
+}  // namespace muster::initiator

@@ -1,18 +1,23 @@
-// `muster-controller`: counts the results of every job into one report.
-#include "CLI/CLI.hpp"
-#include "services/controller/controller_role.h"
-#include "services/host/host.h"
+#include "services/controller/program.h"
 
-int main(int argc, char** argv) {
-  namespace controller = muster::controller;
-  namespace host = muster::host;
-  controller::RoleOptions options;
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "muster/base/clock.h"
+#include "services/host/host.h"
+#include "services/controller/controller_role.h"
+
+namespace muster::controller {
+
+int Main(int argc, char** argv) {
+  RoleOptions options;
   host::ServiceProgram program;
   program.role = host::kController;
   program.about =
       "muster-controller: counts the results of every job exactly once, into one report.";
   program.add_options = [&options](CLI::App* app) {
-    controller::AddControllerOptions(app, &options);
+    AddControllerOptions(app, &options);
     app->add_option("--initiator", options.initiators,
                     "HOST:PORT of an initiator whose heartbeats are not heard here; may be given "
                     "more than once")
@@ -21,8 +26,10 @@ int main(int argc, char** argv) {
   };
   program.make_role =
       [&options](const host::HostOptions& host,
-                 muster::base::Clock* clock) -> absl::StatusOr<std::unique_ptr<host::Role>> {
-    return std::make_unique<controller::ControllerRole>(host, options, clock);
+                          base::Clock* clock) -> absl::StatusOr<std::unique_ptr<host::Role>> {
+    return std::make_unique<ControllerRole>(host, options, clock);
   };
   return host::RunService(argc, argv, program);
 }
+
+}  // namespace muster::controller
