@@ -34,7 +34,7 @@ Clock* RealClock();
 // that passes during the call makes it early, never late: who waits for it looks at Now() again.
 absl::Duration MonotonicAt(const Clock& clock, absl::Time time);
 
-// Sleeps for `duration` of `clock`'s monotonic time (D5). True: slept to the end. False: a stop was
+// Sleeps for `duration` of `clock`'s monotonic time. True: slept to the end. False: a stop was
 // requested, before or meanwhile. A duration of zero or less does not sleep.
 bool SleepUnlessStopped(Clock* clock, absl::Duration duration, const std::stop_token& stop);
 

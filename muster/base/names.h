@@ -1,4 +1,4 @@
-// Names that every queue and blob backend accepts (req. 34), made from any text.
+// Names that every queue and blob backend accepts, made from any text.
 #pragma once
 
 #include <cstdint>

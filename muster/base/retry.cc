@@ -103,8 +103,7 @@ constexpr double kShortestUnitMs = 80;
 constexpr double kLongestUnitMs = 120;
 
 // 2^40 × 80 ms is 2,800 years: more than any maximum, and far from the end of a double or a
-// Duration. The original computed (int)(2^idle × 100), which turns negative after 25 idle looks
-// (D1).
+// Duration. The original computed (int)(2^idle × 100), which turns negative after 25 idle looks.
 constexpr int kMaxExponent = 40;
 
 }  // namespace

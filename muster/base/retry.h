@@ -1,4 +1,4 @@
-// RetryPolicy: tries again what failed for a passing reason (req. 22, 53). The waits grow, because
+// RetryPolicy: tries again what failed for a passing reason. The waits grow, because
 // a fault that outlasts a retry is often an overload. The timeouts grow, because the outcome of a
 // call that timed out is unknown: it may merely be slow.
 //
@@ -112,8 +112,8 @@ class RetryPolicy {
 // long after each further one, at most `maximum`.
 absl::Duration ExponentialBackoff(int failures, absl::Duration minimum, absl::Duration maximum);
 
-// IdleBackoff: how long a dequeue task that finds its queue empty waits before it looks again
-// (req. 36): interval = min(minimum + (2^idle − 1) × random[80, 120) ms, maximum).
+// IdleBackoff: how long a dequeue task that finds its queue empty waits before it looks again:
+// interval = min(minimum + (2^idle − 1) × random[80, 120) ms, maximum).
 
 struct IdleBackoffOptions {
   absl::Duration minimum = absl::ZeroDuration();

@@ -224,7 +224,7 @@ TEST(IdleBackoffTest, AddsTheMinimumAndStopsAtTheMaximum) {
   EXPECT_EQ(backoff.Interval(4), absl::Seconds(1));
 }
 
-// D1: the papers' (int)(2^idle × 100) turned negative after some 25 empty polls, and the last
+// The papers' (int)(2^idle × 100) turned negative after some 25 empty polls, and the last
 // poller died.
 TEST(IdleBackoffTest, StaysAtTheMaximumAfterYearsOfIdling) {
   IdleBackoff backoff(Between(absl::ZeroDuration(), absl::Seconds(1)), Always(0.999));

@@ -7,7 +7,7 @@ InterRoleCommunicationEvent WorkDetected(absl::string_view from, absl::string_vi
   return {.from = std::string(from),
           .payload = CloudQueueWorkDetectedTriggerEvent{.storage_account = std::string(account),
                                                         .queue_name = std::string(queue),
-                                                        .payload_size = messages}};
+                                                        .messages = messages}};
 }
 
 bool IsFor(const InterRoleCommunicationEvent& event, absl::string_view account,

@@ -1,4 +1,4 @@
-// TriggerBus: the seam of the multicast that wakes listeners (req. 42–45). Best effort, at most
+// TriggerBus: the seam of the multicast that wakes listeners. Best effort, at most
 // once: a lost event costs latency, never correctness, because listeners keep a slow safety check.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace muster::bus {
 struct CloudQueueWorkDetectedTriggerEvent {
   std::string storage_account;
   std::string queue_name;
-  int64_t payload_size = 0;  // messages put
+  int64_t messages = 0;  // put; payload_size on the wire
   // Not empty: what a worker must have for these messages. A worker without it put them back; other
   // workers without it need not come.
   std::string wanted = {};
@@ -80,7 +80,7 @@ class TriggerBus {
   virtual absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) = 0;
 };
 
-// Makes and recognises the event "work was put into this queue" (req. 42–45). Account and queue are
+// Makes and recognises the event "work was put into this queue". Account and queue are
 // plain strings, because a bus does not depend on the queues.
 
 // Returns the event that role instance `from` publishes after it put `messages` messages into

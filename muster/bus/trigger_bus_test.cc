@@ -13,7 +13,7 @@ TEST(WorkDetectedTest, CarriesWhoPutHowMuchWhere) {
   const auto& work = std::get<CloudQueueWorkDetectedTriggerEvent>(event.payload);
   EXPECT_EQ(work.storage_account, "acme");
   EXPECT_EQ(work.queue_name, "retail-in");
-  EXPECT_EQ(work.payload_size, 64);
+  EXPECT_EQ(work.messages, 64);
 }
 
 TEST(WorkDetectedTest, IsForItsOwnQueueOnly) {

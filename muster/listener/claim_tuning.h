@@ -1,5 +1,5 @@
 // ClaimSizer: how many messages a dequeue task should claim, so that it holds only messages that it
-// will start soon and leaves the rest to others (req. 70). VisibilityTuner: how long to lease them.
+// will start soon and leaves the rest to others. VisibilityTuner: how long to lease them.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class ClaimSizer {
   double seconds_per_message_ ABSL_GUARDED_BY(mu_) = 0;  // exponentially weighted mean
 };
 
-// VisibilityTuner: how long a lease should last, by how long messages are held (req. 21). The
+// VisibilityTuner: how long a lease should last, by how long messages are held. The
 // LeaseRenewer renews longer holds; a lease that fits makes renewals rare, and lost leases rarer.
 
 // Thread-safe.

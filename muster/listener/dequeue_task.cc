@@ -12,7 +12,7 @@
 namespace muster::listener {
 namespace {
 
-// How often a busy task asks for a check of the number of tasks (req. 39).
+// How often a busy task asks for a check of the number of tasks.
 constexpr absl::Duration kRescaleInterval = absl::Seconds(1);
 // A task that leaves asks for the next look after this time, if the store cannot tell whether the
 // holders of other messages still live. A dead process releases nothing: the safety check alone
@@ -181,7 +181,7 @@ void DequeueTask::GiveBack(const ArrivedMessage& arrived) {
   }
 }
 
-// QueueWorkDetected is raised for work after idleness (req. 35); a task that stays busy raises it
+// QueueWorkDetected is raised for work after idleness; a task that stays busy raises it
 // now and then, as long as there is room for more tasks. So does a task that was counted on for
 // other messages although it already held one.
 void DequeueTask::AskForHelp(bool counted_on) {

@@ -72,7 +72,7 @@ struct ArrivedMessage {
   absl::Duration at;  // monotonic
 };
 
-// DequeueTask: one reader thread of a listener (req. 32, 33).
+// DequeueTask: one reader thread of a listener.
 //
 //   look over all partitions ─ messages ─► DeliveryBatch ─► look again
 //        │ all empty in a row

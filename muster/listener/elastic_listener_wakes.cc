@@ -30,7 +30,7 @@ void ElasticListener::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
   counters_.Add(&ListenerCounters::triggers_heard);
   if (handover_.IsForOthers(work->wanted)) return;
   const int64_t messages =
-      work->payload_size > 0 ? work->payload_size : std::numeric_limits<int64_t>::max();
+      work->messages > 0 ? work->messages : std::numeric_limits<int64_t>::max();
   pushed_at_ =
       absl::ToInt64Nanoseconds(clock_->Monotonic());  // before the wake: a later look counts
   // Wakes idle tasks first. Busy tasks find the work when they look next, but they may be too few.

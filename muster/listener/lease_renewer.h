@@ -1,5 +1,5 @@
 // LeaseRenewer: extends the leases of messages that are still in work, on a thread of its own that
-// no handler can starve (D5).
+// no handler can starve.
 #pragma once
 
 #include <functional>

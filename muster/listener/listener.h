@@ -21,7 +21,7 @@
 
 namespace muster::listener {
 
-// Work rule: depth → number of dequeue tasks wanted (req. 38), at least 1. A negative depth means
+// Work rule: depth → number of dequeue tasks wanted, at least 1. A negative depth means
 // "unknown". The host may replace the rule, or describe one as text that is managed outside the
 // program. Thread-safe.
 using WorkRule = std::function<int(int64_t depth)>;
@@ -38,7 +38,7 @@ WorkRule DefaultWorkRule();
 // rule is "0:10,100:50,1000:100". InvalidArgument names the invalid step.
 absl::StatusOr<WorkRule> ParseWorkRule(absl::string_view text);
 
-// QueueListener: the reader of a queue's partitions in one process (req. 27–41).
+// QueueListener: the reader of a queue's partitions in one process.
 //
 // A listener runs dequeue tasks. Each task: receive a batch → Subscriber → settle, until the queue
 // is empty; then it backs off and leaves. A trigger, or the slow safety check, starts tasks again,
@@ -62,7 +62,7 @@ absl::StatusOr<WorkRule> ParseWorkRule(absl::string_view text);
 
 class QueueListener;
 
-// Point-in-time state of a listener (the papers' CloudQueueListenerInfo, req. 30).
+// Point-in-time state of a listener (the papers' CloudQueueListenerInfo).
 struct ListenerInfo {
   int64_t current_queue_depth = 0;  // approximate: ready messages over all partitions
   int active_dequeue_tasks = 0;     // started and not yet ended
@@ -85,7 +85,7 @@ struct ListenerLoad {
   std::vector<PartitionSeen> partitions;  // as in the options
 };
 
-// What QueueEmpty answers (req. 31): leave, or sleep for `delay` and try again.
+// What QueueEmpty answers: leave, or sleep for `delay` and try again.
 struct IdleDecision {
   bool stop = false;
   absl::Duration delay = absl::ZeroDuration();
@@ -93,12 +93,12 @@ struct IdleDecision {
 
 // Events that the host may replace. Called without locks held; none may call Stop.
 struct ListenerEvents {
-  // The queue was empty `idle_count` times running for this task. Default: the back-off of req. 36,
-  // and leaving as `mode` says (req. 37). The default rule never lets the last poller of a pull
-  // listener leave, in any interleaving (D2). The listener obeys a `stop` from the host, unless a
+  // The queue was empty `idle_count` times running for this task. Default: that of IdleBackoff,
+  // and leaving as `mode` says. The default rule never lets the last poller of a pull
+  // listener leave, in any interleaving. The listener obeys a `stop` from the host, unless a
   // trigger has come since the task looked. Called from dequeue tasks, several at a time.
   std::function<IdleDecision(const QueueListener&, int idle_count)> queue_empty;
-  // Work came after idleness, or tasks have been busy for a while (req. 39), or a trigger arrived,
+  // Work came after idleness, or tasks have been busy for a while, or a trigger arrived,
   // or a check found work. Default: start tasks by `work_rule`, but never more than there are ready
   // messages. Called from the supervisor of the listener, one call at a time.
   std::function<void(QueueListener&)> queue_work_detected;
@@ -111,7 +111,7 @@ struct ListenerEvents {
 
 enum class DispatchMode {
   kPull,  // one poller stays
-  kPush,  // none stays; triggers start tasks, the safety check covers lost triggers (D3)
+  kPush,  // none stays; triggers start tasks, the safety check covers lost triggers
 };
 
 struct ListenerOptions {
@@ -126,7 +126,7 @@ struct ListenerOptions {
   // service time. So a busy worker holds nothing that another worker could start.
   absl::Duration claim_horizon = absl::Milliseconds(100);
   // A lease lasts three times as long as nearly all messages are held, and longer after a lease was
-  // lost, but at least `visibility` and at most `maximum_visibility` (req. 21).
+  // lost, but at least `visibility` and at most `maximum_visibility`.
   absl::Duration visibility = absl::Seconds(30);
   absl::Duration maximum_visibility = absl::Minutes(15);  // the larger of the two counts
   // While other messages are in work, settlements wait this long to be committed together.
@@ -177,7 +177,7 @@ class QueueListener {
   // error of the bus.
   virtual absl::Status Start() = 0;
 
-  // Starts `thread_count` more dequeue tasks, up to max_dequeue_tasks (req. 29). InvalidArgument
+  // Starts `thread_count` more dequeue tasks, up to max_dequeue_tasks. InvalidArgument
   // for thread_count ≤ 0; FailedPrecondition while paused and after Stop. Works also before Start.
   virtual absl::Status StartListener(int thread_count) = 0;
 
@@ -202,7 +202,7 @@ class QueueListener {
   virtual void Resume() = 0;
   virtual ListenerPhase phase() const = 0;
 
-  // Changes options of a running listener (req. 40). InvalidArgument for values out of bounds.
+  // Changes options of a running listener. InvalidArgument for values out of bounds.
   virtual absl::Status SetDequeueBatchSize(int messages) = 0;
   virtual absl::Status SetIdleIntervals(absl::Duration minimum, absl::Duration maximum) = 0;
   // Surplus tasks leave after their current batch.

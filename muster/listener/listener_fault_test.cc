@@ -1,4 +1,4 @@
-// The store fails for single messages, or its answer is lost (req. 22; D5).
+// The store fails for single messages, or its answer is lost.
 
 #include <atomic>
 #include <stdexcept>
@@ -119,7 +119,7 @@ TEST_F(ListenerFaultTest, ChargesOnceHoweverOftenItIsToldOfTheStart) {
 }  // namespace
 
 // The store accepts only so many calls a second: publishers and consumers back off, and no message
-// is lost (req. 22, 52, 53).
+// is lost.
 
 namespace {
 

@@ -135,7 +135,7 @@ TEST_F(ListenerHandoverTest, LeavesToOthersWhatALikeOneAnnouncesOnceItKnowsTheKi
     ASSERT_TRUE(
         bus_.Publish({"another", bus::CloudQueueWorkDetectedTriggerEvent{.storage_account = "acme",
                                                                          .queue_name = "input",
-                                                                         .payload_size = 1,
+                                                                         .messages = 1,
                                                                          .wanted = wanted}})
             .ok());
   };

@@ -34,7 +34,7 @@ TEST_F(ListenerIdleTest, BacksOffExponentiallyWithJitterUpToTheMaximum) {
   EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(1));
 }
 
-// D1: the papers' interval overflows after about 25 empty polls, and the last poller ends.
+// The papers' interval overflows after about 25 empty polls, and the last poller ends.
 TEST_F(ListenerIdleTest, KeepsItsLastPollerPollingForever) {
   CreatePull();
   ASSERT_TRUE(listener_->StartListener(1).ok());
@@ -47,7 +47,6 @@ TEST_F(ListenerIdleTest, KeepsItsLastPollerPollingForever) {
   EXPECT_EQ(tasks(), 1);
 }
 
-// D2, and req. 37 for pull mode.
 TEST_F(ListenerIdleTest, LeavesExactlyOnePollerInPullMode) {
   CreatePull();
   ASSERT_TRUE(listener_->StartListener(6).ok());

@@ -1,4 +1,4 @@
-// Leases that are kept, lost, or taken over (req. 17, 18; D5).
+// Leases that are kept, lost, or taken over.
 #include <atomic>
 #include <stop_token>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// D5: a handler may take many times the visibility, on every task of the listener.
+// A handler may take many times the visibility, on every task of the listener.
 TEST_F(ListenerSettlementTest, KeepsTheLeaseOfAHandlerThatTakesLong) {
   options_.visibility = kShortLease;
   options_.max_dequeue_tasks = 1;

@@ -101,7 +101,7 @@ TEST_F(ListenerSafetyTest, ChecksNothingWhileAllTheTasksThatItMayHaveAreBusy) {
   Finish();
 }
 
-// D3: push mode, no poller, one lost trigger.
+// Push mode, no poller, one lost trigger.
 TEST_F(ListenerSafetyTest, FindsWorkWhoseTriggerWasLost) {
   StartAndSettleDown();
   Put("a");

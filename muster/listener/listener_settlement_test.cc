@@ -1,4 +1,4 @@
-// The settlement of messages: outcomes, poison, outputs before deletes (req. 19, 32).
+// The settlement of messages: outcomes, poison, outputs before deletes.
 
 #include <atomic>
 #include <stdexcept>
@@ -229,7 +229,7 @@ TEST_F(ListenerSettlementTest, IgnoresASecondSettlement) {
 
 }  // namespace
 
-// What counts as an attempt, and how attempts are charged (req. 32, 68; D5).
+// What counts as an attempt, and how attempts are charged.
 
 namespace {
 
@@ -252,7 +252,7 @@ TEST_F(ListenerSettlementTest, DoesNotChargeADeferredAttempt) {
   Finish();
 }
 
-// D5, and req. 68: an item that kills its process must not loop for ever.
+// An item that kills its process must not loop for ever.
 TEST_F(ListenerSettlementTest, GivesUpWithoutARunWhatItsHoldersDiedOf) {
   options_.max_attempts = 2;
   on_given_up_ = [](const queue::Message&, const queue::Cause& cause) {

@@ -1,4 +1,4 @@
-// Waking up for work that is announced: triggers and work rules (req. 35, 38, 39, 41–45).
+// Waking up for work that is announced: triggers and work rules.
 #include <atomic>
 
 #include "tests/fakes/listener/listener_fixture.h"
@@ -183,7 +183,7 @@ TEST_F(ListenerTriggerTest, AnnouncesTheOutputsThatItPut) {
   Finish();
 }
 
-// D4: a get may not run twice, and the message counter may not race.
+// A get may not run twice, and the message counter may not race.
 TEST_F(ListenerTriggerTest, DeliversAndCountsEveryMessageOnceOverManyTasksAndPartitions) {
   partitions_ = {{"acme", "in-0"}, {"acme", "in-1"}, {"acme", "in-2"}};
   StartAndSettleDown();

@@ -1,4 +1,4 @@
-// The counters and times of a listener: storage transactions by verb (each is billed, req. 47),
+// The counters and times of a listener: storage transactions by verb (each is billed),
 // wake-ups by cause, outcomes of messages, and how its tasks spend their time.
 #pragma once
 

@@ -26,7 +26,7 @@ TEST_F(TaskRosterTest, AdmitsNoMoreThanTheMaximum) {
   EXPECT_EQ(roster_.most_active(), 8);
 }
 
-// D2: all tasks find the queue empty at the same moment, and each sees the others.
+// All tasks find the queue empty at the same moment, and each sees the others.
 TEST_F(TaskRosterTest, LetsAllLeaveButOneHoweverTheyRace) {
   for (int round = 0; round < 300; ++round) {
     ASSERT_EQ(roster_.Enter(4), 4);

@@ -21,7 +21,7 @@ void TriggerSender::Send(const queue::QueueId& queue, int64_t messages, const st
   if (bus_ == nullptr) return;
   const bus::CloudQueueWorkDetectedTriggerEvent work{.storage_account = queue.account,
                                                      .queue_name = queue.name,
-                                                     .payload_size = messages,
+                                                     .messages = messages,
                                                      .wanted = wanted};
   if (bus_->Publish({instance_, work}).ok()) counters_->Add(&ListenerCounters::triggers_sent);
 }

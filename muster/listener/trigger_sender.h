@@ -1,4 +1,4 @@
-// TriggerSender: announces to other listeners, by multicast, that work was put (req. 41, 45); and
+// TriggerSender: announces to other listeners, by multicast, that work was put; and
 // its two users, BurstAnnouncer and Handover.
 #pragma once
 

@@ -24,7 +24,7 @@ class BurstAnnouncerTest : public ::testing::Test {
     subscription_ = *bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& event) {
       ASSERT_TRUE(bus::IsFor(event, "acme", "out"));
       heard_.push_back(
-          std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload).payload_size);
+          std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload).messages);
     });
   }
 
@@ -76,7 +76,7 @@ class HandoverTest : public ::testing::Test {
   HandoverTest() {
     subscription_ = *bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& event) {
       const auto& work = std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload);
-      heard_.push_back(absl::StrCat(event.from, ": ", work.payload_size, " in ",
+      heard_.push_back(absl::StrCat(event.from, ": ", work.messages, " in ",
                                     work.storage_account, "/", work.queue_name, " for ",
                                     work.wanted));
       // Does what each listener does when it receives a trigger.

@@ -1,4 +1,4 @@
-// CheckpointStore: how far the work on each partition of a group came (req. 64). A checkpoint is
+// CheckpointStore: how far the work on each partition of a group came. A checkpoint is
 // written under the epoch of its owner, and an earlier owner's write is refused: it cannot move the
 // checkpoint back.
 #pragma once

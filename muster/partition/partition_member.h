@@ -1,5 +1,5 @@
 // PartitionMember: a member of a group that shares the partitions of a queue, so that each
-// partition has one owner (req. 62, 63). It runs MemberProtocol over a sync store.
+// partition has one owner. It runs MemberProtocol over a sync store.
 //
 //   class Pumps : public PartitionWork { … };
 //   MUSTER_ASSIGN_OR_RETURN(auto member, PartitionMember::Start(options, store, &pumps, clock));

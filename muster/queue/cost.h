@@ -1,4 +1,4 @@
-// The bill of a queue service that charges per call (req. 46–49): what a run used and would cost in
+// The bill of a queue service that charges per call: what a run used and would cost in
 // a cloud, what an idle process costs, and what a polling process costs.
 #pragma once
 

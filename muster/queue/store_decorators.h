@@ -108,7 +108,7 @@ class InterceptedStore : public QueueStore {
 };
 
 // MeteredStore: a queue store that counts its storage transactions, the unit by which cloud queues
-// are billed (req. 47).
+// are billed.
 
 inline constexpr int kVerbs = static_cast<int>(Verb::kStats) + 1;
 
@@ -148,7 +148,7 @@ class MeteredStore final : public InterceptedStore {
 };
 
 // ThrottledStore: a queue store that admits a limited number of storage transactions per second for
-// each queue (req. 52). It refuses the excess at once and says when to retry. Callers that obey
+// each queue. It refuses the excess at once and says when to retry. Callers that obey
 // lose nothing, and the store behind never sees the peak.
 
 // Thread-safe.

@@ -1,4 +1,4 @@
-// CombinedRelease: what parked workers wait for (req. 61). It subscribes to the multicast of
+// CombinedRelease: what parked workers wait for. It subscribes to the multicast of
 // releases, then reads the durable record, then waits for either. The multicast says at once when
 // to read; the record alone says whether to go. So
 //

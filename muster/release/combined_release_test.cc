@@ -263,7 +263,7 @@ TEST_F(CombinedReleaseTest, ManyProcessesDoNotReadInStep) {
   Join();
 }
 
-// D7, in the way of the papers: the release is a multicast, and each node waits for it. One that
+// The release is a multicast, and each node waits for it. One that
 // starts after the release, or that was away, waits for ever; here until the test stops it.
 TEST_F(CombinedReleaseTest, TheWayOfThePapersStrandsWhoStartsLateAndTheCombinationDoesNot) {
   const auto early = ListeningRelease::Open(&bus_, "go").value();

@@ -1,4 +1,4 @@
-// GlobalFlag: a flag that all processes share (req. 57). It is set if and only if its record exists
+// GlobalFlag: a flag that all processes share. It is set if and only if its record exists
 // in the sync store; what the record holds does not matter.
 #pragma once
 

@@ -1,6 +1,6 @@
-// ListeningRelease: waits until a release is multicast (req. 59). It lets all waiting threads go at
+// ListeningRelease: waits until a release is multicast. It lets all waiting threads go at
 // once, and reads nothing; but an event that is lost, or that came before this object was opened,
-// never lets it go (D7). CombinedRelease is the one to use.
+// never lets it go. CombinedRelease is the one to use.
 //
 // The event is not checked, so only users that may release may be able to publish it: with NATS,
 // the server's permissions say which users may publish on muster.release.<name>

@@ -1,4 +1,4 @@
-// PollingRelease: waits until a flag is set, by asking for it again and again (req. 58). Simple,
+// PollingRelease: waits until a flag is set, by asking for it again and again. Simple,
 // and no late process misses it; but each waiting thread costs a read every interval, and
 // goes up to an interval late. CombinedRelease is the one to use.
 #pragma once

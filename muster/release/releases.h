@@ -1,4 +1,4 @@
-// Releases: the durable side of releases (req. 60, 61). A release has a name, and epochs that are
+// Releases: the durable side of releases. A release has a name, and epochs that are
 // armed and released in turn. Workers park until the epoch that is armed when they come is
 // released:
 //

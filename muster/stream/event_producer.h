@@ -1,4 +1,4 @@
-// EventProducer: appends events to a stream, each to the partition of its key (req. 62).
+// EventProducer: appends events to a stream, each to the partition of its key.
 //
 //   MUSTER_ASSIGN_OR_RETURN(auto producer, EventProducer::Open(store, "homes", {}, clock));
 //   producer->Send({.key = "home-17", .body = "door open"});

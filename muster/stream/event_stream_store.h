@@ -1,6 +1,6 @@
 // EventStreamStore: the seam of event streams, which keep what a queue deletes. A stream is a
 // number of partitions; each is a log to which producers append and from which consumer groups
-// read, each group at its own place (req. 62–66). An event stays until its retention is over,
+// read, each group at its own place. An event stays until its retention is over,
 // read or not.
 //
 //   producers ──► Append ──► partition 0  [ first … next ) ──► PartitionReader of group `store`

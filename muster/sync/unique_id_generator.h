@@ -1,4 +1,4 @@
-// UniqueIdGenerator: ids that are unique across all processes (req. 54–56). It reserves a range of
+// UniqueIdGenerator: ids that are unique across all processes. It reserves a range of
 // ids in a shared record by compare-and-set and hands them out from memory, so that 1000 ids cost
 // one write. Batches get their numbers from it.
 //
@@ -44,7 +44,7 @@ class UniqueIdGenerator {
   // loses the rest of its range, at most range_size ids.
   // Aborted: lost the race max_retries + 1 times. DataLoss: the record is no number; the message
   // quotes it. OutOfRange: int64 is used up. Otherwise what the store returned. After an error the
-  // next call tries to reserve again; an id that is not reserved is never handed out (D6).
+  // next call tries to reserve again; an id that is not reserved is never handed out.
   absl::StatusOr<int64_t> NextId() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Hands out no more of the range in memory: one of its ids was given elsewhere, so the store may

@@ -85,7 +85,7 @@ TEST_F(UniqueIdGeneratorTest, GivesUpAfterMaxRetriesPlusOneAttempts) {
   EXPECT_EQ(store_.writes_tried(), 26);
 }
 
-// D6: after exhausted retries the papers' generator counted on, into another generator's range.
+// After exhausted retries the papers' generator counted on, into another generator's range.
 TEST_F(UniqueIdGeneratorTest, HandsOutNothingUnreservedAfterAnError) {
   UniqueIdGenerator ids = Generator(10, 2);
   UniqueIdGenerator other = Generator(10);
@@ -227,7 +227,7 @@ TEST_F(UniqueIdGeneratorTest, StopsBeforeTheLargestNumber) {
   EXPECT_EQ(ids.NextId().status().code(), absl::StatusCode::kOutOfRange);
 }
 
-// The proof of req. 56: threads of several nodes insert ids under a primary key.
+// Threads of several nodes insert ids under a primary key.
 TEST_F(UniqueIdGeneratorTest, ManyThreadsOfManyNodesNeverViolateAPrimaryKey) {
   constexpr int kNodes = 4, kThreadsPerNode = 4, kIdsPerThread = 1000;
   std::vector<std::unique_ptr<UniqueIdGenerator>> nodes;

@@ -1,4 +1,4 @@
-// Controller: drains the partitions of a job's output queue and counts each result once (req. 3).
+// Controller: drains the partitions of a job's output queue and counts each result once.
 //
 //   output queue ─► Receive × k ─► ReportStore::Commit (one transaction) ─► Delete
 //

@@ -47,7 +47,7 @@ inline constexpr absl::Duration kMissingRevisionFor = absl::Seconds(10);
 inline constexpr int kMaxThreads = 1000;
 
 // The processor: workers that take work items from the partitions of a job's input queue, run the
-// job's handler on them and put the results into its output queue (req. 2).
+// job's handler on them and put the results into its output queue.
 
 // What a processor works with. Nothing is owned; all of it outlives the processor.
 struct Dependencies {

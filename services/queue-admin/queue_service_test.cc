@@ -126,7 +126,7 @@ TEST_F(QueueServiceTest, WakesTheListenersOfRedrivenMessages) {
   std::vector<std::string> heard;
   const auto hearing = bus_.Subscribe([&](const bus::InterRoleCommunicationEvent& event) {
     const auto* const work = std::get_if<bus::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
-    if (work != nullptr) heard.push_back(absl::StrCat(work->queue_name, " ", work->payload_size));
+    if (work != nullptr) heard.push_back(absl::StrCat(work->queue_name, " ", work->messages));
   });
   EXPECT_EQ(OrDie(Redrive({}, 2)), 0);
   EXPECT_THAT(heard, IsEmpty()) << "nothing was redriven";

@@ -25,7 +25,7 @@ class NotingBus final : public bus::TriggerBus {
     const auto& work = std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload);
     base::MutexLock lock(&mu_);
     events_.push_back(absl::StrCat(event.from, " ", work.storage_account, "/", work.queue_name, " ",
-                                   work.payload_size));
+                                   work.messages));
     changed_.NotifyAll();
     return answer_;
   }

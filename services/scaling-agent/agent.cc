@@ -96,7 +96,7 @@ void Agent::Stop() {
 void Agent::OnTrigger(const bus::InterRoleCommunicationEvent& event) {
   const auto* const work = std::get_if<bus::CloudQueueWorkDetectedTriggerEvent>(&event.payload);
   if (work == nullptr || work->storage_account != options_.loop.account) return;
-  for (const auto& loop : Targets()) loop->OnWork(work->queue_name, work->payload_size);
+  for (const auto& loop : Targets()) loop->OnWork(work->queue_name, work->messages);
 }
 
 void Agent::HoldLead() {

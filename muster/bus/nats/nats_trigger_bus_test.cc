@@ -34,7 +34,7 @@ TEST(EventCodecTest, WritesTheBytesThatEveryReleaseReads) {
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->from, "initiator-7");
   EXPECT_TRUE(IsFor(*decoded, "acme", "retail-in"));
-  EXPECT_EQ(std::get<bus::CloudQueueWorkDetectedTriggerEvent>(decoded->payload).payload_size, 64);
+  EXPECT_EQ(std::get<bus::CloudQueueWorkDetectedTriggerEvent>(decoded->payload).messages, 64);
 }
 
 TEST(EventCodecTest, CarriesWhatAWorkerMustHaveForTheMessages) {

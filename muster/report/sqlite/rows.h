@@ -47,7 +47,7 @@ void AddToProgress(const report::ItemFacts& item, int sign, report::Progress* pr
 
 absl::Status StoreProgress(Connection* connection, const report::Progress& progress);
 
-// The rows of items and rejections. An item's row is its done-bit: appended once, in the
+// The rows of items and rejections. An item's row says that it is done: appended once, in the
 // transaction that counts it, instead of a page of bits that every commit writes again.
 
 // The columns that ItemRowOf reads, in its order.

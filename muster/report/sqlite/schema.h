@@ -4,7 +4,7 @@
 //   muster_column     its keys and measures, in order
 //   muster_job_table  which tables a revision of a job fills
 //   muster_batch      a batch's running totals
-//   muster_item       one row per counted item: there or not is the done-bit
+//   muster_item       one row per counted item: one that is there is done
 //   muster_rejection  the transactions that were refused
 //   muster_receipt    issued receipts, in their canonical text
 //   muster_reopened   the revision of a receipt that does not prove any more what is counted

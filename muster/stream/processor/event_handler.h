@@ -1,4 +1,4 @@
-// EventHandler: what the user of an EventProcessor provides (req. 65).
+// EventHandler: what the user of an EventProcessor provides.
 #pragma once
 
 #include <cstdint>

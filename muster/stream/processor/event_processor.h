@@ -1,6 +1,6 @@
 // EventProcessor: reads a stream for a group, together with the group's other processors: each
 // partition has one owner at a time, and its events are handled one after the other, from the
-// group's checkpoint on (req. 62–66).
+// group's checkpoint on.
 //
 //   class Counter : public EventHandler {
 //     absl::Status OnEvent(PartitionContext& partition, const Event* event) override {

@@ -41,7 +41,7 @@ struct FailureOptions {
 
 struct ProcessorOptions {
   std::string stream = "";
-  // [a-z0-9-]; groups of one stream have their own owners and checkpoints (req. 66). With the
+  // [a-z0-9-]; groups of one stream have their own owners and checkpoints. With the
   // stream's name, at most partition::kMaxGroupBytes − 1.
   std::string group = "";
   // No two processors of a group have the same; empty: one is made. The processor that started

@@ -1,4 +1,4 @@
-// Two groups on one stream (req. 66), with a real server and real processes that join, leave and
+// Two groups on one stream, with a real server and real processes that join, leave and
 // are killed; and what handles the events remembers (partition, offset), so that nothing counts
 // twice.
 #include <atomic>

@@ -1,5 +1,5 @@
 // BatchEnqueuer: splits a batch into work items, and puts them into the partitions of the job's
-// input queue (req. 1).
+// input queue.
 //
 //   input ─► slices ─► ledger (fsync) ─► queue (fsync) ─► trigger
 //                                    └─► later, while the queue is full (BackPressure)
@@ -93,7 +93,7 @@ class BatchEnqueuer {
 
   // Puts the items at `indexes` again, from the ledger's boundaries and the source: for an open
   // batch, of which the queues have lost these. An item that is put twice is still counted once, by
-  // its done-bit. DataLoss: the source does not have an item's bytes any more.
+  // its row in the report. DataLoss: the source does not have an item's bytes any more.
   absl::Status Refill(uint64_t batch, absl::Span<const uint64_t> indexes);
 
   // Sets progress() to what the record of the batch says, for a batch that needs no Enqueue.

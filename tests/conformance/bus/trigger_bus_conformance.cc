@@ -71,7 +71,7 @@ TEST_P(TriggerBusConformance, CarriesTheWholeEvent) {
   while (events.empty()) arrived.Wait(&mu);
   EXPECT_EQ(events[0].from, "initiator-7");
   EXPECT_TRUE(IsFor(events[0], "acme", "in"));
-  EXPECT_EQ(std::get<CloudQueueWorkDetectedTriggerEvent>(events[0].payload).payload_size, 64);
+  EXPECT_EQ(std::get<CloudQueueWorkDetectedTriggerEvent>(events[0].payload).messages, 64);
 }
 
 TEST_P(TriggerBusConformance, CarriesEventsThatAreNoTriggers) {

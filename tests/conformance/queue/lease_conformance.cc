@@ -1,4 +1,4 @@
-// Visibility, receipts and settlement (req. 11, 12, 14, 17–19).
+// Visibility, receipts and settlement.
 #include <utility>
 
 #include "gmock/gmock.h"
@@ -28,7 +28,7 @@ TEST_P(QueueConformanceTest, ReappearsAfterItsVisibilityTimeout) {
   EXPECT_EQ(again.dequeue_count, 2);
 }
 
-// Kinds of work with different durations have their own queues (req. 20).
+// Kinds of work with different durations have their own queues.
 TEST_P(QueueConformanceTest, KeepsALeaseForAsLongAsItsQueueSays) {
   const QueueId brief{"acme", "brief"}, lasting{"acme", "lasting"};
   const absl::Duration short_visibility = kVisibility / 3, long_visibility = 10 * kVisibility;
