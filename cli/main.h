@@ -11,9 +11,10 @@
 
 namespace muster::cli {
 
-// Runs the command line and answers its exit code (ExitCode in cli/output/environment.h). A program that is
-// called muster-initiator, muster-processor or muster-controller, by a link say, is that service instead: their
-// code is in it for `muster up`. Call it from main, before any other thread starts.
+// Runs the command line and answers its exit code (ExitCode in cli/output/environment.h). A program
+// that is called muster-initiator, muster-processor or muster-controller, by a link say, is that
+// service instead: their code is in it for `muster up`. Call it from main, before any other thread
+// starts.
 int Main(int argc, char** argv, const handler::HandlerRegistry& handlers);
 
 }  // namespace muster::cli

@@ -23,8 +23,7 @@ class BurstAnnouncerTest : public ::testing::Test {
   BurstAnnouncerTest() {
     subscription_ = *bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& event) {
       ASSERT_TRUE(bus::IsFor(event, "acme", "out"));
-      heard_.push_back(
-          std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload).messages);
+      heard_.push_back(std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload).messages);
     });
   }
 
@@ -76,9 +75,8 @@ class HandoverTest : public ::testing::Test {
   HandoverTest() {
     subscription_ = *bus_.Subscribe([this](const bus::InterRoleCommunicationEvent& event) {
       const auto& work = std::get<bus::CloudQueueWorkDetectedTriggerEvent>(event.payload);
-      heard_.push_back(absl::StrCat(event.from, ": ", work.messages, " in ",
-                                    work.storage_account, "/", work.queue_name, " for ",
-                                    work.wanted));
+      heard_.push_back(absl::StrCat(event.from, ": ", work.messages, " in ", work.storage_account,
+                                    "/", work.queue_name, " for ", work.wanted));
       // Does what each listener does when it receives a trigger.
       EXPECT_TRUE(handover_.IsForOthers(work.wanted));
     });

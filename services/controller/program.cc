@@ -5,8 +5,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
-#include "services/host/host.h"
 #include "services/controller/controller_role.h"
+#include "services/host/host.h"
 
 namespace muster::controller {
 
@@ -24,8 +24,8 @@ int Main(int argc, char** argv) {
         ->envname(host::EnvironmentName("--initiator"))
         ->delimiter(',');
   };
-  program.make_role =
-      [&options](const host::HostOptions& host,
+  program.make_role = [&options](
+                          const host::HostOptions& host,
                           base::Clock* clock) -> absl::StatusOr<std::unique_ptr<host::Role>> {
     return std::make_unique<ControllerRole>(host, options, clock);
   };

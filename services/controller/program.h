@@ -3,8 +3,8 @@
 
 namespace muster::controller {
 
-// Serves until SIGTERM or SIGINT, and answers its exit code (services/host/host.h). Call it from main, before any
-// other thread starts.
+// Serves until SIGTERM or SIGINT, and answers its exit code (services/host/host.h). Call it from
+// main, before any other thread starts.
 int Main(int argc, char** argv);
 
 }  // namespace muster::controller

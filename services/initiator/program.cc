@@ -23,8 +23,8 @@ int Main(int argc, char** argv) {
         ->envname(host::EnvironmentName("--controller"));
     AddInitiatorOptions(app, &options);
   };
-  program.make_role =
-      [&options](const host::HostOptions& host,
+  program.make_role = [&options](
+                          const host::HostOptions& host,
                           base::Clock* clock) -> absl::StatusOr<std::unique_ptr<host::Role>> {
     return std::make_unique<InitiatorRole>(host, options, clock);
   };

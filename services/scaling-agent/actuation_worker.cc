@@ -11,8 +11,8 @@
 namespace muster::scaling_agent {
 namespace {
 
-using scaling::actuator::Order;
-using scaling::actuator::Outcome;
+using actuator::Order;
+using actuator::Outcome;
 
 bool AsksTheSame(const Order& a, const Order& b) {
   return a.replicas == b.replicas && a.tasks == b.tasks;
@@ -20,8 +20,8 @@ bool AsksTheSame(const Order& a, const Order& b) {
 
 }  // namespace
 
-ActuationWorker::ActuationWorker(std::string target, scaling::actuator::Actuator* actuator,
-                                 Token token, OnAnswer on_answer, base::Clock* clock)
+ActuationWorker::ActuationWorker(std::string target, actuator::Actuator* actuator, Token token,
+                                 OnAnswer on_answer, base::Clock* clock)
     : target_(std::move(target)),
       actuator_(actuator),
       token_(std::move(token)),
@@ -124,7 +124,7 @@ void ActuationWorker::Give(Order order) {
 }
 
 void ActuationWorker::Look() {
-  absl::StatusOr<scaling::actuator::TargetState> state = actuator_->Observe(target_);
+  absl::StatusOr<actuator::TargetState> state = actuator_->Observe(target_);
   base::MutexLock lock(&mu_);
   looked_ = state.status();
   if (!state.ok()) return;

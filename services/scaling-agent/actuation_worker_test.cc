@@ -21,18 +21,17 @@ using ::testing::IsEmpty;
 
 class ActuationWorkerTest : public ::testing::Test {
  protected:
-  ActuationWorker MakeDesk(scaling::actuator::Actuator* actuator) {
+  ActuationWorker MakeDesk(actuator::Actuator* actuator) {
     return ActuationWorker(
         "billing", actuator, [this] { return token_; },
-        [this](const std::string& decision,
-               const absl::StatusOr<scaling::actuator::Outcome>& outcome) {
+        [this](const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome) {
           answers_.push_back(absl::StrCat(
               decision, " ", outcome.ok() ? outcome->detail : outcome.status().ToString()));
         },
         &clock_);
   }
-  static scaling::actuator::Order OrderOf(int replicas, const std::string& decision = "billing-1") {
-    scaling::actuator::Order order;
+  static actuator::Order OrderOf(int replicas, const std::string& decision = "billing-1") {
+    actuator::Order order;
     order.target = "billing";
     order.decision = decision;
     order.replicas = replicas;
@@ -219,7 +218,7 @@ TEST_F(ActuationWorkerTest, ADryRunIsToldOfEachChangeOnly) {
 TEST_F(ActuationWorkerTest, OrdersTasksOnlyWhereTheyChange) {
   actuator_.SetState({3, {}});
   actuation_.Step();
-  scaling::actuator::Order order = OrderOf(3);
+  actuator::Order order = OrderOf(3);
   order.tasks = 4;
   actuation_.Want(order);
   actuation_.Step();

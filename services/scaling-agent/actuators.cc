@@ -9,12 +9,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "muster/actuator/dry_run/dry_run_actuator.h"
+#include "muster/actuator/kubernetes/kubernetes_actuator.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 #include "muster/kubernetes/access.h"
 #include "muster/kubernetes/client.h"
-#include "muster/scaling/actuator/dry_run/dry_run_actuator.h"
-#include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
 #include "services/scaling-agent/queue_watch.h"
 #include "services/scaling-agent/worker_load.h"
 
@@ -63,26 +63,23 @@ absl::Status CheckProgram(const std::string& path) {
 
 class Processes final : public ActuatorHolder {
  public:
-  Processes(ProcessOptions options,
-            std::unique_ptr<scaling::actuator::process::ProcessActuator> actuator)
+  Processes(ProcessOptions options, std::unique_ptr<actuator::process::ProcessActuator> actuator)
       : options_(std::move(options)), actuator_(std::move(actuator)) {}
 
-  scaling::actuator::Actuator* actuator() override { return actuator_.get(); }
+  actuator::Actuator* actuator() override { return actuator_.get(); }
   void Use(const Rules& rules, const std::vector<std::string>& jobs) override {
     actuator_->SetTargets(ProgramsOf(rules, jobs, options_));
   }
 
  private:
   const ProcessOptions options_;
-  const std::unique_ptr<scaling::actuator::process::ProcessActuator> actuator_;
+  const std::unique_ptr<actuator::process::ProcessActuator> actuator_;
 };
 
-std::vector<scaling::actuator::threads::LiveProcessor> LiveOf(
-    const std::vector<bus::RosterEntry>& heard) {
-  std::vector<scaling::actuator::threads::LiveProcessor> processors;
+std::vector<actuator::threads::LiveProcessor> LiveOf(const std::vector<bus::RosterEntry>& heard) {
+  std::vector<actuator::threads::LiveProcessor> processors;
   for (const bus::RosterEntry& entry : heard) {
-    if (!entry.leaving)
-      processors.push_back(scaling::actuator::threads::FromHeartbeat(entry.heartbeat));
+    if (!entry.leaving) processors.push_back(actuator::threads::FromHeartbeat(entry.heartbeat));
   }
   return processors;
 }
@@ -95,24 +92,24 @@ class Threads final : public ActuatorHolder {
                    .channel = options.channel},
                   clock) {}
 
-  scaling::actuator::Actuator* actuator() override { return &actuator_; }
+  actuator::Actuator* actuator() override { return &actuator_; }
   void Use(const Rules& rules, const std::vector<std::string>& jobs) override {
     actuator_.SetTargets(JobsOf(rules, jobs));
   }
 
  private:
-  scaling::actuator::threads::ThreadsActuator actuator_;
+  actuator::threads::ThreadsActuator actuator_;
 };
 
 }  // namespace
 
-scaling::actuator::process::Targets ProgramsOf(const Rules& rules,
-                                               const std::vector<std::string>& known_jobs,
-                                               const ProcessOptions& options) {
-  scaling::actuator::process::Targets targets;
+actuator::process::Targets ProgramsOf(const Rules& rules,
+                                      const std::vector<std::string>& known_jobs,
+                                      const ProcessOptions& options) {
+  actuator::process::Targets targets;
   for (const Target& target : rules.targets) {
     if (target.kind != "process") continue;
-    scaling::actuator::process::Program& program = targets[target.id];
+    actuator::process::Program& program = targets[target.id];
     program.path = ProgramOf(target, options);
     program.arguments = options.processor_arguments;
     program.environment = options.environment;
@@ -124,9 +121,8 @@ scaling::actuator::process::Targets ProgramsOf(const Rules& rules,
   return targets;
 }
 
-scaling::actuator::threads::Targets JobsOf(const Rules& rules,
-                                           const std::vector<std::string>& known_jobs) {
-  scaling::actuator::threads::Targets targets;
+actuator::threads::Targets JobsOf(const Rules& rules, const std::vector<std::string>& known_jobs) {
+  actuator::threads::Targets targets;
   for (const Target& target : rules.targets) {
     if (target.kind != "threads") continue;
     const auto jobs = JobsOfTarget(target, known_jobs);
@@ -137,7 +133,7 @@ scaling::actuator::threads::Targets JobsOf(const Rules& rules,
 
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptions& options,
                                                               base::Clock* clock) {
-  scaling::actuator::process::Options actuator;
+  actuator::process::Options actuator;
   actuator.folder = options.folder;
   actuator.keeper = PathOf(options.keeper_program, kKeeper);
   actuator.drain_grace = options.drain_grace;
@@ -148,8 +144,7 @@ absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptio
   if (!options.processor_program.empty()) {
     MUSTER_RETURN_IF_ERROR(CheckProgram(options.processor_program));
   }
-  MUSTER_ASSIGN_OR_RETURN(auto opened,
-                          scaling::actuator::process::ProcessActuator::Open(actuator, clock));
+  MUSTER_ASSIGN_OR_RETURN(auto opened, actuator::process::ProcessActuator::Open(actuator, clock));
   return std::make_unique<Processes>(options, std::move(opened));
 }
 
@@ -162,7 +157,7 @@ namespace {
 using scaling::rules::Rules;
 
 // Has no platform: every processor that sends heartbeats for a target's queues counts as a replica.
-class HeardProcessors final : public scaling::actuator::Actuator {
+class HeardProcessors final : public actuator::Actuator {
  public:
   explicit HeardProcessors(DryRunOptions options) : options_(std::move(options)) {}
 
@@ -173,20 +168,20 @@ class HeardProcessors final : public scaling::actuator::Actuator {
   }
 
   std::string_view kind() const override { return "none"; }
-  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view target) override
+  absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override
       ABSL_LOCKS_EXCLUDED(mu_) {
-    scaling::actuator::TargetState state;
+    actuator::TargetState state;
     const std::vector<std::string> queues = QueuesOf(target);
     for (const bus::RosterEntry& entry : options_.roster()) {
       const WorkerLoad load = LoadOf(entry, options_.account, queues);
       if (!load.listens || load.leaving || load.silent) continue;
-      state.replicas.push_back({load.instance, load.instance,
-                                scaling::actuator::ReplicaState::kReady, absl::InfinitePast()});
+      state.replicas.push_back(
+          {load.instance, load.instance, actuator::ReplicaState::kReady, absl::InfinitePast()});
       ++state.wanted;
     }
     return state;
   }
-  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order&) override {
+  absl::StatusOr<actuator::Outcome> Apply(const actuator::Order&) override {
     return absl::UnimplementedError("there is no platform");
   }
 
@@ -207,21 +202,20 @@ class DryRun final : public ActuatorHolder {
   DryRun(const DryRunOptions& options, base::Clock* clock)
       : heard_(options), actuator_(&heard_, clock) {}
 
-  scaling::actuator::Actuator* actuator() override { return &actuator_; }
+  actuator::Actuator* actuator() override { return &actuator_; }
   void Use(const Rules& rules, const std::vector<std::string>&) override {
     heard_.SetTargets(rules);
   }
 
  private:
   HeardProcessors heard_;
-  scaling::actuator::dry_run::DryRunActuator actuator_;
+  actuator::dry_run::DryRunActuator actuator_;
 };
 
 // Leaves out targets of other kinds. For those the actuator answers NotFound, and the target's
 // status reports that error.
-scaling::actuator::kubernetes::Targets WorkloadsOf(const Rules& rules,
-                                                   const std::string& name_space) {
-  scaling::actuator::kubernetes::Targets targets;
+actuator::kubernetes::Targets WorkloadsOf(const Rules& rules, const std::string& name_space) {
+  actuator::kubernetes::Targets targets;
   for (const scaling::rules::Target& target : rules.targets) {
     const bool is_stateful = target.kind == "statefulset";
     if (!is_stateful && target.kind != "deployment") continue;
@@ -239,7 +233,7 @@ class Kubernetes final : public ActuatorHolder {
         name_space_(std::move(name_space)),
         actuator_(client_.get(), {}, clock) {}
 
-  scaling::actuator::Actuator* actuator() override { return &actuator_; }
+  actuator::Actuator* actuator() override { return &actuator_; }
   void Use(const Rules& rules, const std::vector<std::string>&) override {
     actuator_.SetTargets(WorkloadsOf(rules, name_space_));
   }
@@ -247,7 +241,7 @@ class Kubernetes final : public ActuatorHolder {
  private:
   const std::unique_ptr<kubernetes::Client> client_;
   const std::string name_space_;
-  scaling::actuator::kubernetes::KubernetesActuator actuator_;
+  actuator::kubernetes::KubernetesActuator actuator_;
 };
 
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenKubernetes(const ActuatorOptions& options,

@@ -11,12 +11,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "muster/actuator/actuator.h"
+#include "muster/actuator/process/process_actuator.h"
+#include "muster/actuator/threads/threads_actuator.h"
 #include "muster/base/clock.h"
 #include "muster/bus/roster.h"
 #include "muster/rpc/channel.h"
-#include "muster/scaling/actuator/actuator.h"
-#include "muster/scaling/actuator/process/process_actuator.h"
-#include "muster/scaling/actuator/threads/threads_actuator.h"
 #include "muster/scaling/rules/rules.h"
 
 namespace muster::scaling_agent {
@@ -26,7 +26,7 @@ class ActuatorHolder {
  public:
   virtual ~ActuatorHolder() = default;
 
-  virtual scaling::actuator::Actuator* actuator() = 0;
+  virtual actuator::Actuator* actuator() = 0;
   // Replaces the actuator's targets with those of `rules`, by their ids. `jobs` lists the names of
   // the jobs that exist now (see JobOf).
   virtual void Use(const scaling::rules::Rules& rules, const std::vector<std::string>& jobs) = 0;
@@ -57,14 +57,14 @@ struct ThreadsOptions {
 // names; if one of the queues belongs to no job, the processor works for all jobs. The target's
 // name is the name of the program, unless the options name one. A name with a slash is a path; any
 // other name is looked up in the folder of this process's own program.
-scaling::actuator::process::Targets ProgramsOf(const scaling::rules::Rules& rules,
-                                               const std::vector<std::string>& known_jobs,
-                                               const ProcessOptions& options);
+actuator::process::Targets ProgramsOf(const scaling::rules::Rules& rules,
+                                      const std::vector<std::string>& known_jobs,
+                                      const ProcessOptions& options);
 
 // The targets of kind "threads", each with the job that owns its queues. Where the queues belong to
 // several jobs, the target covers all jobs.
-scaling::actuator::threads::Targets JobsOf(const scaling::rules::Rules& rules,
-                                           const std::vector<std::string>& known_jobs);
+actuator::threads::Targets JobsOf(const scaling::rules::Rules& rules,
+                                  const std::vector<std::string>& known_jobs);
 
 // `clock` is not owned. NotFound: the program does not exist.
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptions& options,

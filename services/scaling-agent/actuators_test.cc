@@ -61,9 +61,9 @@ TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
   options.processor_program = "/bin/p";
   options.processor_arguments = {"--threads", "4"};
   options.environment = {{"MUSTER_NATS", "nats://here"}};
-  const scaling::actuator::process::Targets programs = ProgramsOf(rules, {}, options);
+  const actuator::process::Targets programs = ProgramsOf(rules, {}, options);
   ASSERT_EQ(programs.size(), 2);
-  const scaling::actuator::process::Program& bills = programs.at("bills");
+  const actuator::process::Program& bills = programs.at("bills");
   EXPECT_EQ(bills.path, "/bin/p");
   EXPECT_THAT(bills.arguments, ElementsAre("--threads", "4", "--job", "rating", "--job", "retail"));
   EXPECT_THAT(bills.environment, ElementsAre(Pair("MUSTER_NATS", "nats://here")));
@@ -143,7 +143,7 @@ TEST(ActuatorsTest, ADryRunSeesWhoIsHeardAndDoesNothing) {
   };
   const auto opened = OpenActuator(options, &clock);
   ASSERT_TRUE(opened.ok()) << opened.status();
-  scaling::actuator::Actuator* const actuator = (*opened)->actuator();
+  actuator::Actuator* const actuator = (*opened)->actuator();
   EXPECT_EQ(actuator->kind(), "dry-run");
   EXPECT_EQ(actuator->Observe("billing")->wanted, 0) << "no rules are in force yet";
   scaling::rules::Rules rules;
@@ -152,7 +152,7 @@ TEST(ActuatorsTest, ADryRunSeesWhoIsHeardAndDoesNothing) {
   rules.targets[0].queues = {"in"};
   (*opened)->Use(rules, {});
   EXPECT_EQ(actuator->Observe("billing")->wanted, 2);
-  scaling::actuator::Order order;
+  actuator::Order order;
   order.target = "billing";
   order.replicas = 1;
   order.let_go_first = {"b", "a"};

@@ -15,12 +15,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/actuator/actuator.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/bus/roster.h"
 #include "muster/bus/trigger_bus.h"
 #include "muster/queue/queue_store.h"
-#include "muster/scaling/actuator/actuator.h"
 #include "muster/scaling/rules/rules_watch.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "muster/telemetry/registry.h"
@@ -43,7 +43,7 @@ struct AgentDependencies {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
   bus::TriggerBus* bus = nullptr;
-  scaling::actuator::Actuator* actuator = nullptr;
+  actuator::Actuator* actuator = nullptr;
   base::Clock* clock = nullptr;
   std::function<std::vector<bus::RosterEntry>()> roster;      // of processors
   std::function<std::vector<bus::RosterEntry>()> initiators;  // see LoopDependencies

@@ -51,9 +51,9 @@ TEST_F(DecisionMetricsTest, MeasuresColdStarts) {
   Settle();
   loop_->OnWork("in-0", 5);
   Second();
-  scaling::actuator::TargetState state;
+  actuator::TargetState state;
   state.wanted = 1;
-  state.replicas = {{"a", "a", scaling::actuator::ReplicaState::kStarting, clock_.Now()}};
+  state.replicas = {{"a", "a", actuator::ReplicaState::kStarting, clock_.Now()}};
   actuator_.SetState(state);
   Second(4);
   beating_ = {"a"};

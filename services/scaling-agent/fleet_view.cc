@@ -8,8 +8,8 @@
 namespace muster::scaling_agent {
 namespace {
 
-using scaling::actuator::Replica;
-using scaling::actuator::ReplicaState;
+using actuator::Replica;
+using actuator::ReplicaState;
 
 bool CanWork(const WorkerLoad& worker) {
   return worker.listens && !worker.leaving && !worker.silent && !worker.waits;

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "muster/scaling/actuator/actuator.h"
+#include "muster/actuator/actuator.h"
 #include "muster/scaling/policy/policy.h"
 #include "muster/telemetry/registry.h"
 #include "services/scaling-agent/worker_load.h"
@@ -36,7 +36,7 @@ struct FleetSigns {
   absl::Time now;
   std::vector<WorkerLoad> workers;  // all processors that have sent a heartbeat
   // The actuator's last observation; `is_seen` is false where that is too old.
-  scaling::actuator::TargetState state;
+  actuator::TargetState state;
   bool is_seen = false;
   bool has_platform = true;      // false: only heartbeats count
   bool trusts_platform = false;  // this agent cannot have received all heartbeats yet
@@ -78,8 +78,7 @@ class FleetView {
   void TakeHeartbeats(const FleetSigns& signs, Tally* tally);
   void TakeReady(const WorkerLoad* worker, const std::string& name, const FleetSigns& signs,
                  Tally* tally);
-  void TakeStarting(const scaling::actuator::Replica& replica, const FleetSigns& signs,
-                    Tally* tally);
+  void TakeStarting(const actuator::Replica& replica, const FleetSigns& signs, Tally* tally);
   void Settle(const FleetSigns& signs, Tally* tally) const;
 
   LearnedSpeed speed_;

@@ -12,8 +12,8 @@
 namespace muster::scaling_agent {
 namespace {
 
-using scaling::actuator::Replica;
-using scaling::actuator::ReplicaState;
+using actuator::Replica;
+using actuator::ReplicaState;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;

@@ -94,7 +94,7 @@ void FillVerdict(const scaling::policy::Feasibility& feasibility, v1::ScalingDec
 
 }  // namespace
 
-v1::ScalingAction ActionOf(const absl::StatusOr<scaling::actuator::Outcome>& outcome, bool is_dry,
+v1::ScalingAction ActionOf(const absl::StatusOr<actuator::Outcome>& outcome, bool is_dry,
                            absl::Time now) {
   v1::ScalingAction action;
   SetTime(now, action.mutable_answered());

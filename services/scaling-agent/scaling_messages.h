@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "muster/scaling/actuator/actuator.h"
+#include "muster/actuator/actuator.h"
 #include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/policy/policy.h"
 #include "muster/v1/scaling_service.pb.h"
@@ -20,7 +20,7 @@ namespace muster::scaling_agent {
 v1::GetDecisionResponse RecordOf(const Weighed& weighed);
 
 // The outcome of an order. `is_dry`: the actuator was not meant to change anything.
-v1::ScalingAction ActionOf(const absl::StatusOr<scaling::actuator::Outcome>& outcome, bool is_dry,
+v1::ScalingAction ActionOf(const absl::StatusOr<actuator::Outcome>& outcome, bool is_dry,
                            absl::Time now);
 
 v1::ReplicaCounts CountsOf(const scaling::policy::Fleet& fleet);

@@ -26,8 +26,7 @@ TargetLoop::TargetLoop(const scaling::rules::Target& target, LoopOptions options
       watch_(options_.account, target.queues, deps_.queues, deps_.clock, deps_.jobs),
       actuation_(
           target.id, deps_.actuator, deps_.token,
-          [this](const std::string& decision,
-                 const absl::StatusOr<scaling::actuator::Outcome>& outcome) {
+          [this](const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome) {
             OnAnswer(decision, outcome);
           },
           deps_.clock),
@@ -317,7 +316,7 @@ void TargetLoop::Conclude(const Weighed& weighed) {
   term_->standby = weighed.decided.standby;
   decided_ = weighed.decided.replicas + weighed.decided.standby;
   SetDesired(decided_);
-  scaling::actuator::Order order;
+  actuator::Order order;
   order.target = name();
   order.decision = decision.id();
   order.replicas = decided_;
@@ -347,7 +346,7 @@ bool TargetLoop::CarriesOut() const {
          actuated_by() == scaling::rules::ActuatedBy::kAgent;
 }
 
-v1::ScalingAction TargetLoop::ActionFor(const scaling::actuator::Order& order) const {
+v1::ScalingAction TargetLoop::ActionFor(const actuator::Order& order) const {
   v1::ScalingAction action;
   const TargetView view = actuation_.view();
   action.set_before(view.state.wanted);
@@ -385,7 +384,7 @@ void TargetLoop::CountDecision(const v1::ScalingDecision& decision) const {
 }
 
 void TargetLoop::OnAnswer(const std::string& decision,
-                          const absl::StatusOr<scaling::actuator::Outcome>& outcome) {
+                          const absl::StatusOr<actuator::Outcome>& outcome) {
   deps_.decision_log->SetAction(decision,
                                 ActionOf(outcome, actuation_.is_dry(), deps_.clock->Now()));
   Wake();

@@ -22,11 +22,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/actuator/actuator.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/bus/roster.h"
 #include "muster/queue/queue_store.h"
-#include "muster/scaling/actuator/actuator.h"
 #include "muster/scaling/policy/policy.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "muster/telemetry/registry.h"
@@ -55,7 +55,7 @@ struct LoopOptions {
 struct LoopDependencies {
   queue::QueueStore* queues = nullptr;
   sync::OptimisticSyncStore* sync = nullptr;
-  scaling::actuator::Actuator* actuator = nullptr;
+  actuator::Actuator* actuator = nullptr;
   Overrides* overrides = nullptr;
   DecisionLog* decision_log = nullptr;
   base::Clock* clock = nullptr;
@@ -133,12 +133,12 @@ class TargetLoop {
   scaling::rules::ActuatedBy actuated_by() const;
   // Whether the agent itself gives the orders that it decides.
   bool CarriesOut() const;
-  v1::ScalingAction ActionFor(const scaling::actuator::Order& order) const;
+  v1::ScalingAction ActionFor(const actuator::Order& order) const;
   void CountDecision(const v1::ScalingDecision& decision) const;
   void Publish(const v1::GetDecisionResponse& record) ABSL_LOCKS_EXCLUDED(mu_);
   void NoteSeen(const scaling::policy::Observation& observation) ABSL_LOCKS_EXCLUDED(mu_);
-  void OnAnswer(const std::string& decision,
-                const absl::StatusOr<scaling::actuator::Outcome>& outcome) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnAnswer(const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome)
+      ABSL_LOCKS_EXCLUDED(mu_);
   std::string HealthIssues() const ABSL_LOCKS_EXCLUDED(mu_);
 
   const scaling::rules::Target

@@ -10,19 +10,19 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/actuator/kubernetes/kubernetes_actuator.h"
 #include "muster/kubernetes/workload.h"
-#include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
-#include "tests/conformance/scaling/actuator/actuator_conformance.h"
+#include "tests/conformance/actuator/actuator_conformance.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/kubernetes/test_cluster.h"
 
 namespace muster::kubernetes_test {
 namespace {
 
+using actuator::Order;
+using actuator::ReplicaState;
+using actuator::kubernetes::KubernetesActuator;
 using kubernetes::WorkloadKind;
-using scaling::actuator::Order;
-using scaling::actuator::ReplicaState;
-using scaling::actuator::kubernetes::KubernetesActuator;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAreArray;
@@ -42,9 +42,8 @@ class Agent {
   KubernetesActuator* get() { return &actuator_; }
 
  private:
-  static scaling::actuator::kubernetes::Options MakeOptions(TestCluster* cluster,
-                                                            WorkloadKind kind) {
-    scaling::actuator::kubernetes::Options options;
+  static actuator::kubernetes::Options MakeOptions(TestCluster* cluster, WorkloadKind kind) {
+    actuator::kubernetes::Options options;
     options.targets = {{"billing", {kind, "", "processor"}}, {"mail", {kind, "", "mailer"}}};
     return options;
   }
@@ -63,7 +62,7 @@ std::vector<std::string> Staying(Agent& agent) {
   const auto state = agent->Observe("billing");
   EXPECT_TRUE(state.ok()) << state.status();
   if (!state.ok()) return names;
-  for (const scaling::actuator::Replica& replica : state->replicas) {
+  for (const actuator::Replica& replica : state->replicas) {
     if (replica.state != ReplicaState::kDraining) names.push_back(replica.name);
   }
   std::sort(names.begin(), names.end());
@@ -92,7 +91,7 @@ class ActuatorOnClusterTest : public ::testing::Test {
     const auto state = agent->Observe("billing");
     EXPECT_TRUE(state.ok()) << state.status();
     if (!state.ok()) return ReplicaState::kParked;
-    for (const scaling::actuator::Replica& replica : state->replicas) {
+    for (const actuator::Replica& replica : state->replicas) {
       if (replica.name == name) return replica.state;
     }
     return ReplicaState::kParked;  // no pod is ever parked
@@ -276,7 +275,7 @@ TEST_F(ActuatorOnClusterTest, NoOrderOfTheOneBeforeOverwritesALaterOne) {
 }  // namespace
 }  // namespace muster::kubernetes_test
 
-namespace muster::scaling::actuator::conformance {
+namespace muster::actuator::conformance {
 namespace {
 
 using kubernetes_test::Agent;
@@ -326,4 +325,4 @@ INSTANTIATE_TEST_SUITE_P(StatefulSet, ActuatorConformance,
                          ::testing::Values(OnCluster(muster::kubernetes::WorkloadKind::kStatefulSet,
                                                      false)));
 
-}  // namespace muster::scaling::actuator::conformance
+}  // namespace muster::actuator::conformance

@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/actuator/kubernetes/kubernetes_actuator.h"
+#include "muster/actuator/kubernetes/pod_cache.h"
 #include "muster/base/mutex.h"
 #include "muster/kubernetes/object_watch.h"
 #include "muster/kubernetes/workload.h"
-#include "muster/scaling/actuator/kubernetes/kubernetes_actuator.h"
-#include "muster/scaling/actuator/kubernetes/pod_cache.h"
 #include "tests/kubernetes/relay.h"
 #include "tests/kubernetes/test_cluster.h"
 
@@ -86,8 +86,8 @@ class FaultsOnClusterTest : public ::testing::Test {
     processor_ = cluster_->MakeWorkload(WorkloadKind::kDeployment, "processor");
   }
 
-  scaling::actuator::kubernetes::Options MakeOptions() const {
-    scaling::actuator::kubernetes::Options options;
+  actuator::kubernetes::Options MakeOptions() const {
+    actuator::kubernetes::Options options;
     options.targets = {{"billing", processor_}};
     return options;
   }
@@ -124,12 +124,12 @@ TEST_F(FaultsOnClusterTest, AWatchGoesOnWhereItWasCutWithoutAnotherList) {
 }
 
 TEST_F(FaultsOnClusterTest, AServerThatHangsIsUnavailableUntilItIsBack) {
-  scaling::actuator::kubernetes::KubernetesActuator actuator(client_.get(), MakeOptions(),
-                                                             base::RealClock());
+  actuator::kubernetes::KubernetesActuator actuator(client_.get(), MakeOptions(),
+                                                    base::RealClock());
   ASSERT_TRUE(actuator.Observe("billing").ok());
   relay_->Block();
   EXPECT_EQ(actuator.Observe("billing").status().code(), absl::StatusCode::kUnavailable);
-  scaling::actuator::Order order;
+  actuator::Order order;
   order.target = "billing";
   order.replicas = 2;
   EXPECT_EQ(actuator.Apply(order).status().code(), absl::StatusCode::kUnavailable);
@@ -144,7 +144,7 @@ TEST_F(FaultsOnClusterTest, AServerThatHangsIsUnavailableUntilItIsBack) {
 
 // The watch's thread waits in the middle of a request that will never be answered.
 TEST_F(FaultsOnClusterTest, AWatchOfAServerThatHangsEndsAtOnce) {
-  auto pods = std::make_unique<scaling::actuator::kubernetes::PodCache>(
+  auto pods = std::make_unique<actuator::kubernetes::PodCache>(
       client_.get(), cluster_->name_space(), "app=processor", base::RealClock());
   EXPECT_TRUE(Eventually([&] { return pods->Current().has_value(); }));
   relay_->Block();

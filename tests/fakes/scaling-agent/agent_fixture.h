@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "muster/actuator/actuator.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/proto_time.h"
@@ -19,7 +20,6 @@
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "muster/queue/store_decorators.h"
-#include "muster/scaling/actuator/actuator.h"
 #include "services/scaling-agent/worker_load.h"
 
 namespace muster::scaling_agent {
@@ -91,22 +91,22 @@ class Barrier {
 };
 
 // Thread-safe. Shows the state that the test sets, and notes each order.
-class FakeActuator final : public scaling::actuator::Actuator {
+class FakeActuator final : public actuator::Actuator {
  public:
   explicit FakeActuator(std::string kind = "process") : kind_(std::move(kind)) {}
 
   std::string_view kind() const override { return kind_; }
-  absl::StatusOr<scaling::actuator::TargetState> Observe(std::string_view) override {
+  absl::StatusOr<actuator::TargetState> Observe(std::string_view) override {
     barrier_.Pass();
     base::MutexLock lock(&mu_);
     if (!observing_.ok()) return observing_;
     return state_;
   }
-  absl::StatusOr<scaling::actuator::Outcome> Apply(const scaling::actuator::Order& order) override {
+  absl::StatusOr<actuator::Outcome> Apply(const actuator::Order& order) override {
     base::MutexLock lock(&mu_);
     orders_.push_back(order);
     if (!applying_.ok()) return applying_;
-    scaling::actuator::Outcome outcome{state_.wanted, std::min(order.replicas, most_), "done"};
+    actuator::Outcome outcome{state_.wanted, std::min(order.replicas, most_), "done"};
     if (obeys_) state_.wanted = outcome.after;
     return outcome;
   }
@@ -119,7 +119,7 @@ class FakeActuator final : public scaling::actuator::Actuator {
     base::MutexLock lock(&mu_);
     applying_ = std::move(status);
   }
-  void SetState(scaling::actuator::TargetState state) {
+  void SetState(actuator::TargetState state) {
     base::MutexLock lock(&mu_);
     state_ = std::move(state);
   }
@@ -139,10 +139,10 @@ class FakeActuator final : public scaling::actuator::Actuator {
   std::vector<int> ordered() const {
     base::MutexLock lock(&mu_);
     std::vector<int> replicas;
-    for (const scaling::actuator::Order& order : orders_) replicas.push_back(order.replicas);
+    for (const actuator::Order& order : orders_) replicas.push_back(order.replicas);
     return replicas;
   }
-  std::vector<scaling::actuator::Order> orders() const {
+  std::vector<actuator::Order> orders() const {
     base::MutexLock lock(&mu_);
     return orders_;
   }
@@ -153,10 +153,10 @@ class FakeActuator final : public scaling::actuator::Actuator {
   mutable base::Mutex mu_;
   absl::Status observing_ ABSL_GUARDED_BY(mu_);
   absl::Status applying_ ABSL_GUARDED_BY(mu_);
-  scaling::actuator::TargetState state_ ABSL_GUARDED_BY(mu_);
+  actuator::TargetState state_ ABSL_GUARDED_BY(mu_);
   int most_ ABSL_GUARDED_BY(mu_) = std::numeric_limits<int>::max();
   bool obeys_ ABSL_GUARDED_BY(mu_) = true;
-  std::vector<scaling::actuator::Order> orders_ ABSL_GUARDED_BY(mu_);
+  std::vector<actuator::Order> orders_ ABSL_GUARDED_BY(mu_);
 };
 
 // A real store with statistics that fail on command.

@@ -87,10 +87,10 @@ class TargetLoopFixture : public ::testing::Test {
   void Settle() { Second(static_cast<int>(absl::ToInt64Seconds(kSettleTime)) + 1); }
   // The platform has these replicas, and each sends heartbeats.
   void HaveReplicas(std::vector<std::string> names) {
-    scaling::actuator::TargetState state;
+    actuator::TargetState state;
     state.wanted = static_cast<int>(names.size());
     for (const std::string& name : names) {
-      state.replicas.push_back({name, name, scaling::actuator::ReplicaState::kReady, clock_.Now()});
+      state.replicas.push_back({name, name, actuator::ReplicaState::kReady, clock_.Now()});
     }
     actuator_.SetState(std::move(state));
     beating_ = std::move(names);
