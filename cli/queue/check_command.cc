@@ -19,11 +19,11 @@
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
+#include "muster/item/result_decoder.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/os/quarantine.h"
 #include "nlohmann/json.hpp"
-#include "services/controller/result_decoder.h"
 #include "services/initiator/batch/opener.h"
 
 namespace muster::cli {
@@ -43,7 +43,7 @@ class BodyCheck {
     const std::optional<item::Direction> direction = item::DirectionOf(queue.name);
     if (!direction.has_value()) return absl::OkStatus();
     if (*direction == item::Direction::kOutput) {
-      return OnlyDataLoss(controller::FirstError(controller::DecodeResults(body, blobs)));
+      return OnlyDataLoss(item::FirstError(item::DecodeResults(body, blobs)));
     }
     const absl::StatusOr<item::WorkItem> item = item::DecodeWorkItem(body, blobs);
     const absl::Status damage =

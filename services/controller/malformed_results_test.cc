@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/controller/result_decoder.h"
+#include "muster/item/result_decoder.h"
 #include "tests/fakes/base/test_seed.h"
 #include "tests/fakes/controller/controller_fixture.h"
 #include "tests/fakes/proto/mutations.h"
@@ -113,7 +113,7 @@ TEST_P(MutatedResultsTest, TakeNoOtherResultWithThem) {
   for (const v1::ItemResult& result : sound) {
     for (auto& mutation : proto::testing::MutationsOf(result, /*random=*/50, seed)) {
       // A message with a part for a newer controller waits for that as a whole.
-      const absl::Status error = FirstError(DecodeResults(mutation.body, blobs_.get()));
+      const absl::Status error = item::FirstError(item::DecodeResults(mutation.body, blobs_.get()));
       if (absl::IsUnimplemented(error)) continue;
       mutations.push_back(std::move(mutation));
     }

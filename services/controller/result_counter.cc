@@ -98,17 +98,17 @@ absl::StatusOr<int> ResultCounter::Receive() {
 }
 
 absl::Status ResultCounter::Take(queue::Message message) {
-  absl::StatusOr<DecodedResults> decoded =
-      Retrying([&] { return DecodeResults(message.body, deps_.blobs); });
+  absl::StatusOr<item::DecodedResults> decoded =
+      Retrying([&] { return item::DecodeResults(message.body, deps_.blobs); });
   const absl::Status& read = decoded.status();
   if (base::IsTransient(read) || absl::IsCancelled(read)) return read;
   if (!read.ok()) {
     LeaveUntilLapse("results wait until their blob can be read", read);
     return absl::OkStatus();
   }
-  DecodedResults& results = *decoded;
+  item::DecodedResults& results = *decoded;
   bool for_newer = false;
-  for (absl::StatusOr<DecodedResult>& result : results) {
+  for (absl::StatusOr<item::DecodedResult>& result : results) {
     for_newer = for_newer || absl::IsUnimplemented(result.status());
     if (!result.ok()) continue;
     const absl::Status fits = Check(result->item);
@@ -122,17 +122,17 @@ absl::Status ResultCounter::Take(queue::Message message) {
   }
   if (for_newer) {
     // The poison queue would lose its results.
-    LeaveUntilLapse("results wait for a newer controller", FirstError(results));
+    LeaveUntilLapse("results wait for a newer controller", item::FirstError(results));
   } else {
     Keep(std::move(results), std::move(message));
   }
   return absl::OkStatus();
 }
 
-void ResultCounter::Keep(DecodedResults results, queue::Message message) {
+void ResultCounter::Keep(item::DecodedResults results, queue::Message message) {
   absl::Status hopeless;
   std::vector<std::string> blobs;
-  for (absl::StatusOr<DecodedResult>& result : results) {
+  for (absl::StatusOr<item::DecodedResult>& result : results) {
     if (!result.ok()) {
       hopeless.Update(result.status());
       continue;

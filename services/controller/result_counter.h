@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/base/retry.h"
+#include "muster/item/result_decoder.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
@@ -29,7 +30,6 @@
 #include "services/controller/count_metrics.h"
 #include "services/controller/count_spans.h"
 #include "services/controller/ledger_cache.h"
-#include "services/controller/result_decoder.h"
 
 namespace muster::controller {
 
@@ -76,7 +76,7 @@ class ResultCounter {
 
  private:
   absl::Status Take(queue::Message message);
-  void Keep(DecodedResults results, queue::Message message);
+  void Keep(item::DecodedResults results, queue::Message message);
   void ComeAgain(uint64_t batch, queue::Message message);
   // Whether a message that waits is to go to the tail of its queue. At the head it would keep the
   // initiators from seeing what the queue has lost without a scan (LostItemDetector). Not the

@@ -9,9 +9,9 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/item/batch_trace.h"
+#include "muster/item/result_encoder.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/limits.h"
-#include "services/processor/result_codec.h"
 
 namespace muster::processor {
 namespace {
@@ -511,11 +511,11 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
 }
 
 Settlement ItemWorker::Aggregate(const item::WorkItem& item, const Attempt& attempt,
-                                 ItemContribution contribution) const {
+                                 item::ItemContribution contribution) const {
   const bool has_outputs = !setup_->schema.outputs.empty();
   if (has_outputs && !contribution.outputs.has_value()) contribution.outputs.emplace();
   if (!has_outputs) contribution.outputs.reset();
-  absl::StatusOr<std::string> result = EncodeAggregated(
+  absl::StatusOr<std::string> result = item::EncodeAggregated(
       item, {setup_->handler_version, setup_->instance, attempt.number, attempt.put}, contribution,
       setup_->blobs);
   return result.ok() ? Publish(*std::move(result)) : PutOff(result.status());
@@ -548,11 +548,11 @@ std::vector<queue::NewMessage> ItemWorker::OnGivenUp(const queue::Message& messa
     base::TraceContext& trace = *item->identity.trace;
     trace.parent = item::ItemSpanId(trace, item->identity.batch, item->index);
   }
-  const Provenance provenance{VersionThatGivesUp(item->identity), setup_->instance, cause.attempts,
-                              message.insertion_time};
+  const item::Provenance provenance{VersionThatGivesUp(item->identity), setup_->instance,
+                                    cause.attempts, message.insertion_time};
   // The reason may come from a linked handler: bound its length and make it printable.
   const std::string why = base::Printable(cause.reason, queue::kMaxReasonBytes);
-  return Publish(EncodeDeadLettered(*item, provenance, why)).outputs;
+  return Publish(item::EncodeDeadLettered(*item, provenance, why)).outputs;
 }
 
 }  // namespace muster::processor

@@ -12,11 +12,11 @@
 #include "absl/status/statusor.h"
 #include "muster/handler/handler.h"
 #include "muster/input/record_parser.h"
+#include "muster/item/result_encoder.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
 #include "services/processor/pool_metrics.h"
-#include "services/processor/result_codec.h"
 #include "services/processor/work_spans.h"
 #include "services/processor/worker_setup.h"
 
@@ -96,7 +96,7 @@ class ItemWorker final : public listener::Subscriber {
   listener::Settlement WorkOn(const item::WorkItem& item, const Attempt& attempt);
   listener::Settlement RejectOversized(const item::WorkItem& item, const Attempt& attempt) const;
   listener::Settlement Aggregate(const item::WorkItem& item, const Attempt& attempt,
-                                 ItemContribution contribution) const;
+                                 item::ItemContribution contribution) const;
   // The handler for this attempt: a suspect gets the handler that runs in a process of its own.
   absl::StatusOr<handler::Handler*> HandlerFor(const Attempt& attempt);
   // Calls the handler and measures that; if it takes long, the log and the health issues tell of

@@ -7,7 +7,7 @@
 #include "muster/base/status.h"
 #include "muster/handler/pool.h"
 #include "muster/item/queue_names.h"
-#include "services/processor/result_codec.h"
+#include "muster/item/result_encoder.h"
 
 namespace muster::processor {
 namespace {
@@ -17,7 +17,7 @@ listener::ListenerOptions ListenerOptionsOf(const job::JobDefinition& job, const
   listener.partitions = item::InputQueues(options.account, job.name,
                                           std::max(job.queue.partitions, options.min_partitions));
   listener.output_queue = item::OutputQueue(options.account, job.name, 0);
-  listener.pack_outputs = PackResults;
+  listener.pack_outputs = item::PackResults;
   listener.instance = options.instance;
   listener.visibility = job.queue.visibility.value_or(listener.visibility);
   listener.max_attempts = job.queue.max_attempts;

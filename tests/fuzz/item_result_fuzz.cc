@@ -10,21 +10,21 @@
 
 #include "muster/base/output_record.h"
 #include "muster/base/text.h"
-#include "services/controller/result_decoder.h"
-#include "services/processor/result_codec.h"
+#include "muster/item/result_decoder.h"
+#include "muster/item/result_encoder.h"
 #include "tests/fuzz/one_blob.h"
 #include "tests/fuzz/property.h"
 
 namespace muster::fuzz {
 namespace {
 
-using controller::DecodedResult;
+using item::DecodedResult;
 using report::CountedItem;
 using report::ItemOutcome;
 
 // Decodes a message with one result.
 absl::StatusOr<DecodedResult> DecodeResult(absl::string_view body, blob::BlobStore* blobs) {
-  auto results = controller::DecodeResults(body, blobs);
+  auto results = item::DecodeResults(body, blobs);
   Must(results.ok() && results->size() == 1, "one result is read as one");
   return std::move(results->front());
 }
@@ -101,7 +101,7 @@ void CheckAggregated(FuzzedDataProvider* input, OneBlob* blobs) {
     }
   }
   const std::string body =
-      *processor::EncodeAggregated(item, {"v1", "w", 2}, {groups, rejections, outputs}, blobs);
+      *item::EncodeAggregated(item, {"v1", "w", 2}, {groups, rejections, outputs}, blobs);
   const absl::StatusOr<DecodedResult> result = DecodeResult(body, blobs);
   const bool in_order = !outputs.has_value() || std::is_sorted(outputs->begin(), outputs->end(),
                                                                [](const auto& a, const auto& b) {
@@ -123,7 +123,7 @@ void CheckAggregated(FuzzedDataProvider* input, OneBlob* blobs) {
 void CheckDeadLettered(const std::string& cause, OneBlob* blobs) {
   item::WorkItem item;
   item.identity.batch = 3;
-  const std::string body = processor::EncodeDeadLettered(item, {"v1", "w", 2}, cause);
+  const std::string body = item::EncodeDeadLettered(item, {"v1", "w", 2}, cause);
   const absl::StatusOr<DecodedResult> result = DecodeResult(body, blobs);
   Must(result.ok() && result->item.outcome == ItemOutcome::kDeadLettered &&
            result->item.cause == cause && result->item.attempts == 2,
@@ -131,7 +131,7 @@ void CheckDeadLettered(const std::string& cause, OneBlob* blobs) {
 }
 
 void CheckMessage(absl::string_view body, blob::BlobStore* blobs) {
-  const auto results = controller::DecodeResults(body, blobs);
+  const auto results = item::DecodeResults(body, blobs);
   Must(results.ok() && !results->empty(), "a message has one result or more, or an error for one");
   uint64_t batch = 0;
   for (const absl::StatusOr<DecodedResult>& result : *results) {
@@ -150,11 +150,11 @@ void CheckTogether(FuzzedDataProvider* input, OneBlob* blobs) {
     item::WorkItem item;
     item.identity.batch = input->ConsumeIntegralInRange<uint64_t>(1, 2);
     causes.push_back(TakeText(input));
-    message.body = processor::EncodeDeadLettered(item, {"v1", "w", 2}, causes.back());
+    message.body = item::EncodeDeadLettered(item, {"v1", "w", 2}, causes.back());
   }
   std::vector<std::string> read;
-  for (const queue::NewMessage& message : processor::PackResults(alone)) {
-    const auto results = controller::DecodeResults(message.body, blobs);
+  for (const queue::NewMessage& message : item::PackResults(alone)) {
+    const auto results = item::DecodeResults(message.body, blobs);
     Must(results.ok(), "what was packed is read");
     for (const absl::StatusOr<DecodedResult>& result : *results) {
       Must(result.ok(), "what was packed is sound");

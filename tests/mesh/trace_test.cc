@@ -15,9 +15,9 @@
 #include "muster/input/byte_source.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/redrive.h"
+#include "muster/item/result_decoder.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/v1/batch.pb.h"
-#include "services/controller/result_decoder.h"
 #include "tests/mesh/batch_service_fixture.h"
 
 namespace muster {
@@ -117,7 +117,7 @@ TEST_F(TraceTest, EveryItemAttemptAndResultCarriesThatOfTheSubmit) {
   base::TraceContext trace = base::TraceContext::FromTraceparent(kTraceparent).value();
   const std::vector<std::string> results = put_by_processor_.bodies();
   for (const std::string& body : results) {
-    const auto decoded = controller::DecodeResults(body, blobs_.get());
+    const auto decoded = item::DecodeResults(body, blobs_.get());
     ASSERT_TRUE(decoded.ok()) << decoded.status();
     for (const auto& result : *decoded) EXPECT_EQ(result->trace, trace);
   }

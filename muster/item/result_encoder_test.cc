@@ -1,5 +1,5 @@
 // Results as they are stored in output queues: golden forms, which no later change may alter.
-#include "services/processor/result_codec.h"
+#include "muster/item/result_encoder.h"
 
 #include <optional>
 
@@ -7,29 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/base/text.h"
+#include "muster/item/golden_results.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/listener/subscriber.h"
 #include "muster/v1/item_result.pb.h"
 
-namespace muster::processor {
+namespace muster::item {
 namespace {
 
-constexpr char kAggregated[] =
-    "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340014a0b70726f63"
-    "6573736f722d31523f0a270a0a62795f636f756e74727912190a064672616e63650a07323031312d303112062d3132"
-    "2e35301214082c121070726963653a206e6f206e756d626572";
-constexpr char kDeadLettered[] =
-    "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340054a0b70726f63"
-    "6573736f722d315a090a0769742064696564";
-
-// Outcome 16 with field 3 of Aggregated: an older controller leaves such a result in the queue.
-constexpr char kWithOutputs[] =
-    "080510071a0672657461696c220272312a013232104ab13d33823a2c3a74749cb852a7488f380340014a0b70726f63"
-    "6573736f722d3182014c0a270a0a62795f636f756e74727912190a064672616e63650a07323031312d303112062d31"
-    "322e35301214082c121070726963653a206e6f206e756d6265721a0b082c1201611204312e3530";
-
-item::WorkItem GoldenItem() {
-  item::WorkItem item;
+WorkItem GoldenItem() {
+  WorkItem item;
   item.identity = {5, "retail", "r1", "2", std::nullopt, {}, 0};
   item.index = 7;
   item.transactions = 3;
@@ -37,19 +24,19 @@ item::WorkItem GoldenItem() {
   return item;
 }
 
-TEST(ResultCodecTest, WritesTheBytesThatEveryReleaseReads) {
+TEST(ResultEncoderTest, WritesTheBytesThatEveryReleaseReads) {
   const std::vector<handler::GroupPartial> groups = {
       {"by_country", {{{"France", "2011-01"}, {*base::Decimal::TryParse("-12.50")}}}}};
   const auto aggregated = EncodeAggregated(GoldenItem(), {"2", "processor-1", 1},
                                            {groups, {{44, "price: no number"}}}, nullptr);
   ASSERT_TRUE(aggregated.ok()) << aggregated.status();
-  EXPECT_EQ(absl::BytesToHexString(*aggregated), kAggregated);
+  EXPECT_EQ(absl::BytesToHexString(*aggregated), testing::kAggregated);
   EXPECT_EQ(
       absl::BytesToHexString(EncodeDeadLettered(GoldenItem(), {"2", "processor-1", 5}, "it died")),
-      kDeadLettered);
+      testing::kDeadLettered);
 }
 
-TEST(ResultCodecTest, WritesRecordsIntoAnOutcomeOfTheirOwn) {
+TEST(ResultEncoderTest, WritesRecordsIntoAnOutcomeOfTheirOwn) {
   const std::vector<handler::GroupPartial> groups = {
       {"by_country", {{{"France", "2011-01"}, {*base::Decimal::TryParse("-12.50")}}}}};
   ItemContribution contribution{groups, {{44, "price: no number"}}};
@@ -57,20 +44,20 @@ TEST(ResultCodecTest, WritesRecordsIntoAnOutcomeOfTheirOwn) {
   const auto encoded =
       EncodeAggregated(GoldenItem(), {"2", "processor-1", 1}, contribution, nullptr);
   ASSERT_TRUE(encoded.ok()) << encoded.status();
-  EXPECT_EQ(absl::BytesToHexString(*encoded), kWithOutputs);
+  EXPECT_EQ(absl::BytesToHexString(*encoded), testing::kWithOutputs);
 }
 
 // Field 14, behind those of the first release.
-TEST(ResultCodecTest, CarriesTheTraceOfItsBatch) {
+TEST(ResultEncoderTest, CarriesTheTraceOfItsBatch) {
   constexpr char kGoldenTrace[] = "721a004bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b701";
-  item::WorkItem item = GoldenItem();
+  WorkItem item = GoldenItem();
   item.identity.trace = {0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 1, "a=b"};
   EXPECT_EQ(absl::BytesToHexString(EncodeDeadLettered(item, {"2", "processor-1", 5}, "it died")),
-            absl::StrCat(kDeadLettered, kGoldenTrace));
+            absl::StrCat(testing::kDeadLettered, kGoldenTrace));
 }
 
 queue::NewMessage Message(uint64_t batch, uint32_t index, size_t padding = 0) {
-  item::WorkItem item = GoldenItem();
+  WorkItem item = GoldenItem();
   item.identity.batch = batch;
   item.index = index;
   queue::NewMessage message;
@@ -100,12 +87,12 @@ using Indexes = std::vector<std::vector<uint32_t>>;
 
 TEST(PackResultsTest, WritesTheBytesThatEveryReleaseReads) {
   queue::NewMessage aggregated, dead;
-  aggregated.body = base::BytesFromHex(kAggregated);
-  dead.body = base::BytesFromHex(kDeadLettered);
+  aggregated.body = base::BytesFromHex(testing::kAggregated);
+  dead.body = base::BytesFromHex(testing::kDeadLettered);
   const auto packed = PackResults({aggregated, dead});
   ASSERT_EQ(packed.size(), 1u);
   EXPECT_EQ(absl::BytesToHexString(packed[0].body),
-            absl::StrCat("0805", "6a77", kAggregated, "6a41", kDeadLettered));
+            absl::StrCat("0805", "6a77", testing::kAggregated, "6a41", testing::kDeadLettered));
 }
 
 TEST(PackResultsTest, PutsSmallResultsOfOneBatchIntoOneMessage) {
@@ -123,11 +110,11 @@ TEST(PackResultsTest, LetsLargeResultsTravelAlone) {
 
 TEST(PackResultsTest, FillsNoMessageBeyondItsBounds) {
   std::vector<queue::NewMessage> many, heavy;
-  for (uint32_t i = 0; i < item::kMaxTogether + 1; ++i) many.push_back(Message(5, i));
+  for (uint32_t i = 0; i < kMaxTogether + 1; ++i) many.push_back(Message(5, i));
   for (uint32_t i = 0; i < 10; ++i) heavy.push_back(Message(5, i, kSmallResultBytes - 100));
   const Indexes parts = Contents(PackResults(many));
   ASSERT_EQ(parts.size(), 2u);
-  EXPECT_EQ(parts[0].size(), item::kMaxTogether);
+  EXPECT_EQ(parts[0].size(), kMaxTogether);
   const auto packed = PackResults(heavy);
   EXPECT_EQ(packed.size(), 2u);
   for (const queue::NewMessage& message : packed) {
@@ -149,4 +136,4 @@ TEST(PackResultsTest, LeavesAloneWhatIsNoResultOrIsNotJustPut) {
 }
 
 }  // namespace
-}  // namespace muster::processor
+}  // namespace muster::item

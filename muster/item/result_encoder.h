@@ -15,7 +15,7 @@
 #include "muster/item/work_item_codec.h"
 #include "muster/queue/queue_store.h"
 
-namespace muster::processor {
+namespace muster::item {
 
 // The worker and handler version that computed a result, the attempt, and the item's beginning.
 struct Provenance {
@@ -38,13 +38,12 @@ struct ItemContribution {
 };
 
 // Encodes the result of a processed item. Errors are the blob store's.
-absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
-                                             const Provenance& provenance,
+absl::StatusOr<std::string> EncodeAggregated(const WorkItem& item, const Provenance& provenance,
                                              const ItemContribution& contribution,
                                              blob::BlobStore* blobs);
 
 // Encodes the result of an item that was given up.
-std::string EncodeDeadLettered(const item::WorkItem& item, const Provenance& provenance,
+std::string EncodeDeadLettered(const WorkItem& item, const Provenance& provenance,
                                absl::string_view cause);
 
 // Results above kSmallResultBytes travel alone; smaller ones share messages of up to
@@ -55,4 +54,4 @@ inline constexpr size_t kTogetherBytes = size_t{256} << 10;
 // Packs small results of one batch into shared messages. Other messages stay as they are.
 std::vector<queue::NewMessage> PackResults(std::vector<queue::NewMessage> messages);
 
-}  // namespace muster::processor
+}  // namespace muster::item

@@ -1,4 +1,4 @@
-#include "services/controller/result_decoder.h"
+#include "muster/item/result_decoder.h"
 
 #include <cstdint>
 #include <limits>
@@ -12,7 +12,7 @@
 #include "muster/item/work_item_codec.h"
 #include "muster/v1/item_result.pb.h"
 
-namespace muster::controller {
+namespace muster::item {
 namespace {
 
 using report::CountedItem;
@@ -38,7 +38,7 @@ absl::Status DecodeRow(const v1::ItemResult& result, v1::PartialRow* encoded,
 // Whether a processor has given the blob of this result that name. The controller deletes the blob
 // of a result that it has counted: no result may name what belongs to another.
 bool IsItsBlob(absl::string_view name, const v1::ItemResult& result) {
-  const std::optional<item::BlobOwner> owner = item::OwnerOfBlob(name);
+  const std::optional<BlobOwner> owner = OwnerOfBlob(name);
   return blob::ValidateBlobName(name).ok() && owner.has_value() && owner->is_result &&
          owner->batch == result.batch() && owner->item == result.index();
 }
@@ -188,9 +188,9 @@ absl::StatusOr<DecodedResults> DecodeResults(absl::string_view body, blob::BlobS
     results.push_back(absl::DataLossError("the message is no result of a work item"));
   } else if (whole->together().empty()) {
     results.push_back(DecodeOne(whole, blobs));
-  } else if (static_cast<size_t>(whole->together_size()) > item::kMaxTogether) {
+  } else if (static_cast<size_t>(whole->together_size()) > kMaxTogether) {
     results.push_back(absl::DataLossError(absl::StrCat("the message has ", whole->together_size(),
-                                                       " results; at most ", item::kMaxTogether)));
+                                                       " results; at most ", kMaxTogether)));
   } else {
     for (const std::string& part : whole->together()) {
       results.push_back(DecodePart(whole->batch(), part, blobs));
@@ -210,4 +210,4 @@ absl::Status FirstError(const absl::StatusOr<DecodedResults>& results) {
   return absl::OkStatus();
 }
 
-}  // namespace muster::controller
+}  // namespace muster::item

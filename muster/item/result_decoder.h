@@ -14,7 +14,7 @@
 #include "muster/blob/blob_store.h"
 #include "muster/report/counted_item.h"
 
-namespace muster::controller {
+namespace muster::item {
 
 struct DecodedResult {
   report::CountedItem item;
@@ -39,4 +39,4 @@ absl::StatusOr<DecodedResults> DecodeResults(absl::string_view body, blob::BlobS
 // The first error of a message's results, or of decoding them.
 absl::Status FirstError(const absl::StatusOr<DecodedResults>& results);
 
-}  // namespace muster::controller
+}  // namespace muster::item

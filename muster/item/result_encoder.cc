@@ -1,4 +1,4 @@
-#include "services/processor/result_codec.h"
+#include "muster/item/result_encoder.h"
 
 #include <cstdint>
 #include <optional>
@@ -13,10 +13,10 @@
 #include "muster/base/status.h"
 #include "muster/v1/item_result.pb.h"
 
-namespace muster::processor {
+namespace muster::item {
 namespace {
 
-v1::ItemResult* ResultOf(const item::WorkItem& item, const Provenance& provenance,
+v1::ItemResult* ResultOf(const WorkItem& item, const Provenance& provenance,
                          google::protobuf::Arena* arena) {
   v1::ItemResult* const result = google::protobuf::Arena::CreateMessage<v1::ItemResult>(arena);
   result->set_batch(item.identity.batch);
@@ -62,8 +62,7 @@ absl::Status MoveToBlob(const v1::Aggregated& aggregated, bool with_outputs, v1:
 
 }  // namespace
 
-absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
-                                             const Provenance& provenance,
+absl::StatusOr<std::string> EncodeAggregated(const WorkItem& item, const Provenance& provenance,
                                              const ItemContribution& contribution,
                                              blob::BlobStore* blobs) {
   google::protobuf::Arena arena;  // a result has hundreds of small parts
@@ -90,7 +89,7 @@ absl::StatusOr<std::string> EncodeAggregated(const item::WorkItem& item,
   return result->SerializeAsString();
 }
 
-std::string EncodeDeadLettered(const item::WorkItem& item, const Provenance& provenance,
+std::string EncodeDeadLettered(const WorkItem& item, const Provenance& provenance,
                                absl::string_view cause) {
   google::protobuf::Arena arena;
   v1::ItemResult* const result = ResultOf(item, provenance, &arena);
@@ -115,7 +114,7 @@ class Pack {
   explicit Pack(uint64_t batch) : batch_(batch) {}
 
   bool Fits(uint64_t batch, const queue::NewMessage& message) const {
-    return batch == batch_ && parts_.size() < item::kMaxTogether &&
+    return batch == batch_ && parts_.size() < kMaxTogether &&
            bytes_ + message.body.size() <= kTogetherBytes && message.ttl == parts_.front().ttl;
   }
 
@@ -166,4 +165,4 @@ std::vector<queue::NewMessage> PackResults(std::vector<queue::NewMessage> messag
   return packed;
 }
 
-}  // namespace muster::processor
+}  // namespace muster::item
