@@ -3,33 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "muster/base/check.h"
 #include "muster/base/status.h"
 
 namespace muster::item {
-namespace {
-
-constexpr char kRecord[] = "cancelled-batches";  // decimal numbers with commas between, ascending
-constexpr int kMaxRaces = 25;
-
-absl::StatusOr<std::set<uint64_t>> Parse(absl::string_view data) {
-  std::set<uint64_t> batches;
-  for (const absl::string_view text : absl::StrSplit(data, ',', absl::SkipEmpty())) {
-    uint64_t batch = 0;
-    if (!absl::SimpleAtoi(text, &batch)) {
-      return absl::DataLossError(
-          absl::StrCat("the record of cancelled batches has '", text, "' for a number"));
-    }
-    batches.insert(batch);
-  }
-  return batches;
-}
-
-}  // namespace
 
 CancelledBatches::~CancelledBatches() {
   base::MutexLock lock(&mu_);
@@ -38,21 +15,13 @@ CancelledBatches::~CancelledBatches() {
 
 absl::Status CancelledBatches::Add(uint64_t batch) {
   Note(batch);
-  for (int race = 0; race < kMaxRaces; ++race) {
-    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, store_->Get(kRecord));
-    MUSTER_ASSIGN_OR_RETURN(std::set<uint64_t> batches, Parse(record.data));
-    if (!batches.insert(batch).second) return absl::OkStatus();
-    while (batches.size() > kMaxRemembered) batches.erase(batches.begin());
-    MUSTER_ASSIGN_OR_RETURN(const bool written,
-                            store_->TryWrite(kRecord, absl::StrJoin(batches, ","), record.version));
-    if (written) return absl::OkStatus();
-  }
-  return absl::AbortedError("others cancel batches all the time");
+  return record_
+      .Change([batch](BatchRecord::Batches* batches) { return batches->insert(batch).second; })
+      .status();
 }
 
 absl::Status CancelledBatches::Refresh() {
-  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, store_->Get(kRecord));
-  MUSTER_ASSIGN_OR_RETURN(const std::set<uint64_t> batches, Parse(record.data));
+  MUSTER_ASSIGN_OR_RETURN(const BatchRecord::Batches batches, record_.Read());
   base::MutexLock lock(&mu_);
   for (const uint64_t batch : batches) NoteLocked(batch);
   return absl::OkStatus();
@@ -65,7 +34,7 @@ void CancelledBatches::Note(uint64_t batch) {
 
 void CancelledBatches::NoteLocked(uint64_t batch) {
   batches_.insert(batch);
-  while (batches_.size() > kMaxRemembered) batches_.erase(batches_.begin());
+  Bound(&batches_);
   any_ = true;
 }
 

@@ -6,27 +6,25 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <stop_token>
 
 #include "absl/status/status.h"
 #include "muster/base/mutex.h"
+#include "muster/item/batch_record.h"
 #include "muster/sync/optimistic_sync_store.h"
 
 namespace muster::item {
 
-// Batches that are remembered, the highest numbers: work on items of others is done in vain.
-inline constexpr size_t kMaxRemembered = 4096;
-
-// Thread-safe; any number of processes share the record.
+// Thread-safe; any number of processes share the record. Of more than kMaxRecorded batches the
+// lowest numbers are forgotten: work on their items is done in vain.
 class CancelledBatches {
  public:
   // `store` is not owned.
-  explicit CancelledBatches(sync::OptimisticSyncStore* store) : store_(store) {}
+  explicit CancelledBatches(sync::OptimisticSyncStore* store)
+      : record_(store, "cancelled-batches") {}
   ~CancelledBatches();
 
   // Adds the batch to the record. Errors are the store's; adding it again is fine.
@@ -72,10 +70,10 @@ class CancelledBatches {
  private:
   void NoteLocked(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  sync::OptimisticSyncStore* const store_;  // not owned
-  std::atomic<bool> any_ = false;           // none, mostly: then no caller locks
+  const BatchRecord record_;
+  std::atomic<bool> any_ = false;  // none, mostly: then no caller locks
   mutable base::Mutex mu_;
-  std::set<uint64_t> batches_ ABSL_GUARDED_BY(mu_);
+  BatchRecord::Batches batches_ ABSL_GUARDED_BY(mu_);
   std::multimap<uint64_t, std::stop_source> running_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -38,10 +38,10 @@ TEST_F(CancelledBatchesTest, AreKnownFromHearsayToo) {
 
 TEST_F(CancelledBatchesTest, AreForgottenWhenThereAreTooMany) {
   CancelledBatches batches(store_.get());
-  for (uint64_t batch = 1; batch <= kMaxRemembered + 1; ++batch) batches.Note(batch);
+  for (uint64_t batch = 1; batch <= kMaxRecorded + 1; ++batch) batches.Note(batch);
   EXPECT_FALSE(batches.Contains(1));
   EXPECT_TRUE(batches.Contains(2));
-  EXPECT_TRUE(batches.Contains(kMaxRemembered + 1));
+  EXPECT_TRUE(batches.Contains(kMaxRecorded + 1));
 }
 
 TEST_F(CancelledBatchesTest, HaveWhatRunsOfThemStop) {

@@ -8,26 +8,24 @@
 // worker learns of a suspension, and of its end, with a delay.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <set>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "muster/base/mutex.h"
+#include "muster/item/batch_record.h"
 #include "muster/sync/optimistic_sync_store.h"
 
 namespace muster::item {
 
-// Suspended batches at a time, the highest numbers: items of others go on to be given back.
-inline constexpr size_t kMaxSuspended = 4096;
-
 // Thread-safe; any number of processes share the record in the sync store. Errors are the store's;
-// each call can be repeated.
+// each call can be repeated. Of more than kMaxRecorded batches the lowest numbers are suspended no
+// more: their items go on to be given back.
 class SuspendedBatches {
  public:
   // `store` is not owned.
-  explicit SuspendedBatches(sync::OptimisticSyncStore* store) : store_(store) {}
+  explicit SuspendedBatches(sync::OptimisticSyncStore* store)
+      : record_(store, "suspended-batches") {}
 
   absl::Status Add(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Remove(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
@@ -39,14 +37,12 @@ class SuspendedBatches {
   bool Contains(uint64_t batch) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  using Batches = std::set<uint64_t>;
+  // Takes over what the record is now.
+  absl::Status Take(absl::StatusOr<BatchRecord::Batches> batches) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // `change` answers whether it changed anything.
-  absl::Status Change(absl::FunctionRef<bool(Batches*)> change) ABSL_LOCKS_EXCLUDED(mu_);
-
-  sync::OptimisticSyncStore* const store_;  // not owned
+  const BatchRecord record_;
   mutable base::Mutex mu_;
-  Batches batches_ ABSL_GUARDED_BY(mu_);
+  BatchRecord::Batches batches_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::item

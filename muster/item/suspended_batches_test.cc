@@ -43,7 +43,7 @@ TEST_F(SuspendedBatchesTest, KeepWhatAnotherInitiatorAddedMeanwhile) {
 }
 
 TEST_F(SuspendedBatchesTest, AreNoMoreThanTheirRecordHasRoomFor) {
-  for (uint64_t batch = 1; batch <= kMaxSuspended + 1; ++batch) {
+  for (uint64_t batch = 1; batch <= kMaxRecorded + 1; ++batch) {
     ASSERT_TRUE(initiator_.Add(batch).ok());
   }
   EXPECT_FALSE(initiator_.Contains(1));
