@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The retail job with nothing around it: one loop over the file, on one core, that computes the
 // same totals exactly. No queue, no durability, no second thread: what muster's figures are held
 // against.

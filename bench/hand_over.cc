@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A partition's hand-over between two processors of a group, with the settings that they have by
 // default: from when the owner consents, and closes the partition, until the next owner handles the
 // partition's next event.

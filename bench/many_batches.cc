@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What batches cost that are not at work: finished ones in the stores, and open ones that wait for
 // results.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a large group of members asks of the store of its ownership records: requests, bytes and
 // time of a cycle, races that were lost, and the time until the partitions are even again after a
 // member has joined and after one has left.

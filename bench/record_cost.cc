@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // record_cost: what it costs to record into a metric, while other threads record into the same one.
 //
 //   record_cost [--threads N] [--records N] [--rounds N]

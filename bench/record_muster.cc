@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A muster whose handler `records` adds up each line of the retail job, and returns a record for
 // each if the job has outputs. bench/outputs runs it.
 #include <memory>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // From a trigger to the start of a handler, in one process, from idle: the listener has no task, so
 // each round pays for hearing the trigger, starting a task, its first receive, and the charged
 // attempt, which is written to disk.

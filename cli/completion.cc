@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster completion bash | zsh | fish
 
 #include "cli/completion.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CompletionCommand: the commands and options of `muster`, and the scripts with which shells
 // complete them.
 #pragma once

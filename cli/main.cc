@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stock `muster`: everything, with the handlers of the examples.
 #include "cli/main.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Event streams beside nats.c alone, in turn on one server:
 //
 //   event_bench SERVER [--events N] [--batch N] [--rounds N] [--holes 1]

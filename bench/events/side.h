@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One of the two programs that event_bench compares: events of 1 KiB go to as many partitions as
 // there are producers, and groups read them all. A failure ends the program.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A client of the mesh for mesh_bench.
 //
 //   mesh_client apply INITIATOR JOB.yaml           makes the job

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stock `muster-processor` with two handlers for mesh_bench.
 //
 //   noop        counts each transaction and adds up nothing

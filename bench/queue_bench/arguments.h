@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The command-line arguments of queue_bench.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Beanstalkd: a work queue much like the engine, but behind a socket, as a side.
 //
 // With -f 0 its one thread writes its log for each message that is put or deleted, calls fsync, and

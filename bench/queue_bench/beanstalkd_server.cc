@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bench/queue_bench/beanstalkd_server.h"
 
 #include <sys/prctl.h>

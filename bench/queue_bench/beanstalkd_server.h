@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // beanstalkd as a child of this process.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks that end the process: a benchmark whose store fails has no result.
 #pragma once
 

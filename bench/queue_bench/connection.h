@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connection: blocking TCP to a server on this machine.
 #pragma once
 

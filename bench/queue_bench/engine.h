@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The embedded engine, and the sides that use it.
 #pragma once
 

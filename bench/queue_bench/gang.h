@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Gang: threads that start together, time and again.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The embedded engine beside raw RocksDB and beside beanstalkd, over the same work in the same run:
 // all keep 1 KiB messages, and all sync to disk before they answer.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RawStore: RocksDB as a program would use it without a queue. A sequence number is the key, the
 // body is the value, and each call is one synced write.
 #pragma once

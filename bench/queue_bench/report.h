@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Report: the lines of JSON, one for each step as it ends.
 #pragma once
 

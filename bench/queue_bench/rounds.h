@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measures two sides in rounds. In a round each side has a short turn and does the same work: so
 // the depth stays the same, and other load on the machine slows both sides.
 #pragma once

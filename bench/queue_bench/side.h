@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Side: one of the stores that are held against each other.
 #pragma once
 

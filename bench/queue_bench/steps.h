@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The steps of the benchmark, in the order in which main takes them.
 #pragma once
 

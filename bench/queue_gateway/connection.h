@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connection: HTTP/1.1 over a socket that does not block, one request at a time.
 #pragma once
 

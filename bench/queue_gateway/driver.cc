@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bench/queue_gateway/driver.h"
 
 #include <sys/epoll.h>

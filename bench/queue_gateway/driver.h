@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Driver: one thread that keeps many connections at work, and clocks their requests.
 #pragma once
 

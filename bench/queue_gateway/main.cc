@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The load of bench/queue_gateway/gateway_bench: puts or takes messages by the Queue Storage API,
 // at any server that speaks it on this machine.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The requests of the load, signed with the development account's key by the published rules, with
 // nothing of the gateway's own code.
 #pragma once

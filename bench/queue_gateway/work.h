@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the connections of the load do: Work says what the next request is.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A process of release_latency: threads that wait for a release, or the one that releases.
 //
 //   release_waiter wait URL THREADS      for release "bench"; again after each line that it reads

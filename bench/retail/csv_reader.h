@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A hand-written reader of CSV (RFC 4180), as fast as SSE2 allows: fields are views into the text.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The retail job by hand: the totals of examples/retail/handler.cc, worked out by a plain loop. It
 // checks what that handler checks, and rejects the same lines.
 //

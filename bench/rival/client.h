@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Client: the rival's side of NATS JetStream, on nats.c alone. Any failure ends the program.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measures the time from a publish, from idle, until a worker in another process has the message.
 #pragma once
 

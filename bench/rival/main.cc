@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The retail job as a competent engineer would write it without muster: nats.c, a JetStream server,
 // two workers and SQLite. bench/mesh/mesh_bench compares the mesh with it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A worker's result for one item, as it travels to the aggregator.
 #pragma once
 

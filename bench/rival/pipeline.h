@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The rival's pipeline: one thread reads and publishes, workers on threads of their own fetch,
 // parse, add up and publish what they found, and one aggregator adds that into SQLite.
 //

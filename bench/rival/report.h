@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Report: the rival's totals in SQLite (WAL, synchronous=FULL). Each item counts once, however
 // often its result comes. Not thread-safe.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchView, CheckReceipt and BatchAdmin: what `muster batch` reads and checks.
 #pragma once
 

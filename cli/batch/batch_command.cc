@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch get | receipt; list_command.cc, submit_command.cc, removal_command.cc,
 // retry_command.cc, batch_output.cc and cli/scale/quote.cc have the others
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch output BATCH
 
 #include "cli/batch/batch_output.h"

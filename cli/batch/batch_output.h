@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WriteOutputs: prints the output records of a batch.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/batch/batch_view.h"
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How commands that wait for a batch say what became of it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FailureReader: the transactions of a batch that are not in its results, page by page, each with
 // its record as it was submitted.
 //

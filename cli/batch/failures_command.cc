@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch rejections | dead-letters: what is not in a batch's results, to be taken along.
 #include <cstdint>
 #include <memory>

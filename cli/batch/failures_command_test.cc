@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch rejections | dead-letters, here and on a server.
 #include <string>
 #include <vector>

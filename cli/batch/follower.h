@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Follower: follows the progress of a batch on a mesh while the command does something else.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch list, here and on a server.
 #include <fstream>
 #include <string>

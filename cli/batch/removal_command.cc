@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch delete | muster gc: what batches leave is deleted, on request or as their retention
 // says.
 #include <cstdint>

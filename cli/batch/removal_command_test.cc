@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch delete and muster gc, over a data directory.
 #include <cstdint>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster report BATCH
 
 #include "cli/batch/report.h"

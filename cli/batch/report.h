@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Outcome: the result of a batch, as `muster run` and `muster batch submit --wait` print it.
 // WriteReport: its report.
 #pragma once

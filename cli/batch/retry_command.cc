@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch retry: what failed of a batch, once more.
 #include <algorithm>
 #include <cstdint>

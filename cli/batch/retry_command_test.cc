@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch retry.
 #include <string>
 #include <utility>

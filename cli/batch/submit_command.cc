@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster batch submit | watch | cancel
 
 #include <algorithm>

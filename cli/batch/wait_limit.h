@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WaitLimit: holds all that a command waits for to its --wait-timeout: the answers to calls, the
 // upload, and the end of the batch.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // `muster doctor`, and CheckMesh, which finds what in a mesh does not answer, is not ready, does
 // not fit together or waits.
 

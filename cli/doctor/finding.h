@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Finding: the result of one check of `muster doctor`.
 #pragma once
 

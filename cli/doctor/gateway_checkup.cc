@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor/gateway_checkup.h"
 
 #include <curl/curl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CheckGateways: whether queue gateways are alive and ready, for `muster doctor`.
 #pragma once
 

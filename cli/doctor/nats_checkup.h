@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CheckNats: checks whether a NATS server stores muster's streams as it should.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The findings of `muster doctor` about NATS servers and their streams.
 #include <memory>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CheckScaling: checks whether a scaling agent leads, what hinders it, and what it starts.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The findings of `muster doctor` about scaling agents, and about the processors that they start.
 
 #include <fstream>

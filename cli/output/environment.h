@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Environment: the exit codes of `muster`, and what every command works with.
 #pragma once
 

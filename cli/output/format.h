@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Table: rows for people, JSON or CSV for programs, from the same cells.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ProgressBar: shows on stderr how far a run is: one line that redraws itself on a terminal, plain
 // lines elsewhere.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RecordWriter: prints output records as CSV or as JSON lines, one by one.
 #pragma once
 

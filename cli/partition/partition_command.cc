@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster partition list | move | rebalance | forget
 #include <map>
 #include <memory>

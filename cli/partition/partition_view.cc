@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/partition/partition_view.h"
 
 #include "absl/strings/numbers.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PartitionRow: who works on one partition of a group, for people and for programs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster check [--repair]: checks a data directory as `muster run` uses it: what the backends
 // stored, and what the parts say of each other. `muster queue check` is its earlier name.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueAdmin for a data directory and for a server.
 
 #include "cli/queue/queue_admin.h"

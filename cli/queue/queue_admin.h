@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueAdmin: reads and changes queues for `muster queue`, in a data directory or on a server.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster queue list | stats | peek | poison | redrive | purge | held | release, and
 // check (check_command.cc)
 #include <memory>

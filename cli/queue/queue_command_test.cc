@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster queue, here and on a mesh.
 #include <string>
 #include <vector>

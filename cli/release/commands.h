@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The commands of this folder: release. The function adds its command to `app`; `environment`
 // outlives the app.
 #pragma once

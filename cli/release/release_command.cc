@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster release NAME [--status | --arm]
 #include <memory>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReleaseView: what a release's status means: who is parked, who left, and how long it took.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster cost [BATCH]
 #include <memory>
 #include <optional>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HeldWatch: notices that all that is left of a run waits behind held keys. Nothing in the run can
 // let them go, so it ends then.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster job apply | list | get | delete | check FILE
 #include <memory>
 #include <string>

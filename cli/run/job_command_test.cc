@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster job, on a mesh.
 #include <fstream>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HandlerPlace and FindHandlerOf: where a job file names its handler, and the handler itself.
 // LocalRun: runs one batch in this process.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // `muster up`: a whole mesh in one process.
 #include <memory>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScalingAgentClient: calls the leading scaling agent of a mesh, which it finds through the
 // initiator.
 #pragma once

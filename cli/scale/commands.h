@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The commands of this folder: scale and replay. Each function adds its command, or its family of
 // commands, to `app`; `environment` outlives the app.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // `muster batch quote`, and CountTransactions, which counts the transactions of an input.
 
 #include "cli/scale/quote.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QuoteView: prints a forecast of work, for people and for programs.
 #pragma once
 

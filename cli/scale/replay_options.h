@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReplayOptions: the options of `muster replay`, and the policies that it compares.
 #pragma once
 

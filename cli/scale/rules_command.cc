@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster scale rules check FILE | rules show [FILE --at TIME]
 #include <memory>
 #include <string>

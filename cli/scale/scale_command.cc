@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster scale status | simulate | decisions | explain | override; rules_command.cc has rules
 
 #include <memory>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The commands of this folder: schedule. The function adds its commands to `app`; `environment`
 // outlives the app.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NewSchedule: what a command line says of a schedule to make: `muster schedule create`, and
 // `muster batch submit` with --at or --in.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster schedule create | update | list | get | pause | resume | run | delete
 #include <memory>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How commands show a schedule.
 #pragma once
 

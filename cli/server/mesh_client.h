@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MeshClient: connects commands to the services of a mesh.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The options that say where a command works: on a data directory or on a mesh.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The choice of the server that a command talks to, and the message when the server does not
 // answer.
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StreamAdmin: the event streams of a data directory or of a server, for `muster stream`.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster stream create | list | describe | append | read | delete
 #include <algorithm>
 #include <iostream>

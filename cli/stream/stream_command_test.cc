@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster stream and muster partition replay, here and on a mesh.
 #include <iostream>
 #include <sstream>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster worker list | scale | pause | resume | drain
 #include <memory>
 #include <string>

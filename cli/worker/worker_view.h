@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Worker and WorkerView: the processors of a mesh, and what each does for a job.
 #pragma once
 

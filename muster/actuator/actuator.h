@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Actuator: the interface to the platform that runs replicas. An actuator carries out the scaling
 // agent's orders and reports the replicas that exist; it decides nothing.
 #pragma once

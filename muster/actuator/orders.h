@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OrderGate decides whether an actuator may carry out an order. ScaleDownOrder decides which
 // replicas go first.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Opens each backend by the scheme of its URL.
 
 #include "muster/backend/backend.h"

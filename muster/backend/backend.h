@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Opens the backend of each seam from a URL. This is the only library that names backends: all
 // other code gets a seam and never asks what is behind it.
 //

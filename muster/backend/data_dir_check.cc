@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/backend/data_dir_check.h"
 
 #include <algorithm>

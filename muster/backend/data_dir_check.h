@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks the data that the backends of one machine have stored in a data directory, and repairs it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MUSTER_CHECK and MUSTER_DCHECK: stop the process when an invariant is broken, before it writes
 // down what is wrong. They guard what only a mistake in muster itself can break: changes of state,
 // and arguments that a caller has checked. Input, files, networks and users get a Status.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Clock: the only source of time. Everything that reads time or waits for it takes a Clock*, so
 // that tests own time with FakeClock (fake_clock.h).
 #pragma once

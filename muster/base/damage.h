@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Counts where this process has met damaged bytes in what is stored. Each process has one set of
 // counters, as it has one log: the code that meets damage has no registry of metrics at hand.
 #pragma once

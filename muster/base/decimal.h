@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Decimal: exact decimal numbers, so that the order of additions can never change a total.
 // A value is `units` × 10^-scale, with up to 38 digits of which up to 18 are decimals. Nothing is
 // ever rounded: what does not fit is an error.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Failpoints: named instants between two durable steps at which a test ends the process.
 //
 //   MUSTER_FAILPOINT("controller.after_commit");

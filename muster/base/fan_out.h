@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FanOut: passes each event of one process to each subscriber; buses are built on it.
 //
 // Subscribers run one after the other, for one event at a time. No two subscribers run at once, so

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Fingerprints of bytes. Fingerprint (XXH3, 128 bits) is fast and finds accidental damage and
 // duplicates; it does not resist collisions that are built on purpose. Sha256 does, and so
 // identifies contents for good.

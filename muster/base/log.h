@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Structured logging: one event, one line of key=value pairs on stderr.
 //
 //   Log(kWarning, "handler failed", {{"item", "1/7"}, {"attempt", 2}, {"why", status.ToString()}});

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LruMap: a map of bounded size, which drops the entry that was used least recently.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MultilineRecords: the records of an input that span several lines, counted. A quoted field of a
 // CSV may hold line ends; but so does what lies between two stray quotes, and then records are
 // swallowed. So they are never unsaid.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Mutex, MutexLock and CondVar: thin wrappers of std::mutex and std::condition_variable that
 // clang's -Wthread-safety understands. absl::Mutex is not used because Debian builds Abseil without
 // the hooks that ThreadSanitizer needs, so every lock would be reported as a race.

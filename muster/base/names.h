@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Names that every queue and blob backend accepts, made from any text.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Output columns and records as protobuf messages.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Output records: what handlers return for single transactions, beside what they add up
 // (docs/job_file.md, `outputs`).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Times in messages: google.protobuf.Timestamp and Duration, to nanoseconds.
 #pragma once
 

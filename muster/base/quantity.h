@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sizes and durations as people write them in job files and flags: "256KiB", "1.5h", "7d".
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Where jitter comes from. Injected, so that a test can seed it or choose each value.
 #pragma once
 

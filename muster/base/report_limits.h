@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a report takes of a job. A job file is held to the same bounds, so that a batch of a job
 // that was accepted can be counted.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RetryPolicy: tries again what failed for a passing reason. The waits grow, because
 // a fault that outlasts a retry is often an overload. The timeouts grow, because the outcome of a
 // call that timed out is unknown: it may merely be slow.

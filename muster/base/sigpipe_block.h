@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SigPipeBlock: keeps SIGPIPE from a thread while it writes to a pipe or a socket that the other
 // side may have closed. The signal would end the process, and how the process takes it is not a
 // library's to change.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Macros that pass an absl::Status upwards, and two kinds of status of muster's own: Busy,
 // Mismatch.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // UTF-8, strictly (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF), and text
 // from elsewhere made fit for one line, for a log and for an error.
 #pragma once

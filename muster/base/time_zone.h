@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FindTimeZone: the time zones of the system's tzdata.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TraceContext: identifies the trace of a batch, so that a tracing system can connect all spans
 // that the batch causes. It is W3C Trace Context, level 1 (https://www.w3.org/TR/trace-context-1/):
 //

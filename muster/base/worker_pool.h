@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WorkerPool: runs tasks on a fixed number of threads, in the order in which they came.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BlobStore: the interface for bodies above the inline limit ("claim check"): the body goes into
 // the store, its name into the message.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FanOut, HeartbeatFanOut: pass each event to all subscribers of one process.
 #pragma once
 

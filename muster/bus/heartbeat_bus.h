@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HeartbeatBus: the seam of the multicast by which role instances learn of each other.
 #pragma once
 

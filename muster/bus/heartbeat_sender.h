@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HeartbeatSender: announces every few seconds that this role instance lives, and at the end that
 // it leaves.
 #pragma once

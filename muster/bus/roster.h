@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Roster: which role instances there are, by the heartbeats that were received.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/bus/trigger_bus.h"
 
 namespace muster::bus {

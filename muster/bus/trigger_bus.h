@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TriggerBus: the seam of the multicast that wakes listeners. Best effort, at most
 // once: a lost event costs latency, never correctness, because listeners keep a slow safety check.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Submitting and watching a batch. RetryBackoff: decides how long a client retries without an
 // answer.
 #pragma once

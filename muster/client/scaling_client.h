@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScalingLeaderClient: calls the scaling agent that currently leads the mesh.
 //
 //   known agents ──► ask one ──► it leads: its answer

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // UploadStream: one stream of BatchService.Submit, from the client's side.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BoundaryCache: the boundaries of items that were asked for lately, read from a ledger page by
 // page.
 #pragma once

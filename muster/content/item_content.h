@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ItemContent: the seam to the bytes of work items whose messages only refer to them (a claim
 // check). The bytes lie in the source of the item's batch: the input file of `muster run`, or the
 // upload that the batch's initiator has synced. The batch's ledger knows where in the source an

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LedgerContent: reads the content of items out of the sources of their batches, in the process
 // that has the batches' ledger: an initiator, or `muster run`.
 //

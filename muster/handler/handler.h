@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Handler: the interface to the user's code. This header, work_item.h and results.h are all that a
 // handler in C++ includes.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HealthIssues: what keeps a job's handlers from working, as the handlers report it.
 #pragma once
 

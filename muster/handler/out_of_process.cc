@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/handler/out_of_process.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What all handlers outside of this process share, whether items travel as JSON lines or over gRPC:
 // docs/command_handlers.md and docs/grpc_handlers.md.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Restarts: why programs of a job's handler, or calls of its server, have ended and had to be
 // followed by another one.
 #pragma once

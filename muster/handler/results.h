@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GroupSums and Results: what the transactions of an item add up to, exactly.
 #pragma once
 

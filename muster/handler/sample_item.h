@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SampleItem: a work item with its own text, for testing a handler without a queue.
 //
 //   SampleItem item({{"6", "2.55"}, {"-1", "3.39"}});

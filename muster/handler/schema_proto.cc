@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/handler/schema_proto.h"
 
 #include "muster/base/output_proto.h"

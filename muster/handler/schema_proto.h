@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The proto form of a JobSchema.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a handler gets: the schema of its job and, as WorkItem, the slice of a batch.
 #pragma once
 

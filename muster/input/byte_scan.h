@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ByteScan: finds the few bytes that give a text its structure, 64 bytes at a time.
 #pragma once
 

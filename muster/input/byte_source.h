@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ByteSource: the bytes of an input, read at any offset and as often as needed. A batch is re-read
 // when it is continued after a crash, so a pipe cannot be one. A source may still grow: what was
 // read up to some offset then stays as it is, and its end is not known yet.

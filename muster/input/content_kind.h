@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CheckContentKind: finds out that an input is not what its job says before a batch of it begins: a
 // compressed file, a workbook, text in another encoding, one JSON array instead of JSON lines. Each
 // is told by its name, with what to do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/input/content_kind.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Where a CSV record that has quotes ends. The splitter and the parser share this one function, so
 // that both always see the same records.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // InputFormat: how an input is cut into records and columns; and the bounds of that, each with its
 // reason.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Random inputs, read by the real code and by the reference reader.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JsonLineParser: takes the wanted members out of one JSON object after the other, by simdjson.
 #pragma once
 

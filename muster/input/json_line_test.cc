@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What JsonLineParser reads is what nlohmann's parser reads, and what it refuses is refused for the
 // same reason.
 #include "muster/input/json_line.h"

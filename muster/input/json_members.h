@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CheckMembers: finds out that an input of JSON lines has other members than the job asks for,
 // before a whole batch is worked on with empty columns. It is to JSON lines what the look at the
 // header is to CSV.

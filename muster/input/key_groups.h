@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // KeyGroupReader: cuts an input into slices that each hold records of one key, for jobs that keep
 // an order for each key.
 //

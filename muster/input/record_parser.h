@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ParsedRecords: the records of a slice, in columns, and the rejected records.
 #pragma once
 

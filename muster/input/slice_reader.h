@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SliceReader: cuts an input into slices, each a run of whole records that becomes one work item.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchFilter: which batches a list shows, and the search for them in a ledger.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // On a real ledger.
 #include "muster/item/batch_filter.h"
 

@@ -1,5 +1,7 @@
-// BatchRecord: a set of batches that any number of processes share, as one record of the sync store: their numbers
-// in decimal, ascending, with commas between.
+// SPDX-License-Identifier: Apache-2.0
+
+// BatchRecord: a set of batches that any number of processes share, as one record of the sync
+// store: their numbers in decimal, ascending, with commas between.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +15,8 @@
 
 namespace muster::item {
 
-// Batches of a record, the highest numbers: the youngest ones, but for initiators that are far apart.
+// Batches of a record, the highest numbers: the youngest ones, but for initiators that are far
+// apart.
 inline constexpr size_t kMaxRecorded = 4096;
 
 // Thread-safe. Errors are the store's; DataLoss: the record is no list of numbers.
@@ -27,9 +30,9 @@ class BatchRecord {
 
   absl::StatusOr<Batches> Read() const;
 
-  // Writes what `change` makes of the record, without the lowest numbers of too many, and answers it.
-  // `change` answers whether it has changed anything; it is called anew after each race that is lost.
-  // Aborted: others win each race.
+  // Writes what `change` makes of the record, without the lowest numbers of too many, and answers
+  // it. `change` answers whether it has changed anything; it is called anew after each race that is
+  // lost. Aborted: others win each race.
   absl::StatusOr<Batches> Change(absl::FunctionRef<bool(Batches*)> change) const;
 
  private:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The spans of a batch's trace: which there are, and how their ids are found.
 //
 //   the caller's span, if there is one

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CancelledBatches: tells workers which batches were cancelled. Initiators write the batches into
 // one record of the sync store. Workers learn of each by a BatchCancelledEvent, and read the record
 // when they start and once in a while; they stop the running items of such a batch.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The receipt of a cancelled batch: what was counted of it, and how much was not.
 //
 // Unlike that of a complete batch (report/receipt.h), this receipt is not issued once and kept. It

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CheckCounted: whether the report proves what the ledger says of a batch. They may differ where
 // another controller counted the batch into a report of its own, or where the report was put back
 // from an older copy.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Results as every release writes and reads them, in hexadecimal: golden forms, which no later
 // change may alter.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What operators do about held keys: list them with their dead letters, release them, redrive them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HeldKeyStore: which keys of a job with `on_poison: hold` are held, by partition of its input
 // queue. Held means: one item of the key was given up, and of the key that item alone may begin,
 // until it has succeeded after a redrive, or the key is released.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/item/items_in_message.h"
 
 #include <limits>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ItemsInMessage: which items a message of a job's queues is about. For a reader that looks at
 // messages which it neither works on nor counts, of any form.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Labels: names and values that a submitter gives a batch, to find it by later.
 #pragma once
 

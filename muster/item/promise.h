@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PromiseState: whether a batch keeps the latency that it was promised.
 #pragma once
 

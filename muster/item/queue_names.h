@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The physical queues of a job's logical queues.
 #pragma once
 

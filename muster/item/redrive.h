@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Redriving work items: back from the poison queue into their input queue, with their batches open
 // again so that they count.
 #pragma once

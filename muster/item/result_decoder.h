@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DecodeResults: decodes a message of an output queue into the items that it counts
 // (proto/muster/v1/item_result.proto).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Results of older and newer releases of muster.
 #include "muster/item/result_decoder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/item/result_encoder.h"
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Encodes the result of a work item as a message body (proto/muster/v1/item_result.proto).
 #pragma once
 

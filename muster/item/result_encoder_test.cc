@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Results as they are stored in output queues: golden forms, which no later change may alter.
 #include "muster/item/result_encoder.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SuspendedBatches: the batches that no worker fits for now, although their job has workers. Their
 // items would go from one worker to the next for nothing, and with thousands of them the queue has
 // no room for other batches. So the initiator suspends such a batch, and from then on a worker that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The message bodies of work items, and a bound of the results (proto/muster/v1/item_result.proto)
 // that their writers and readers share.
 #pragma once

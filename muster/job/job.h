@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JobDefinition: what a job file says, checked and with its defaults filled in.
 #pragma once
 

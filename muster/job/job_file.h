@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads job files: YAML, strictly. schema/job.schema.json says the same to editors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/job/job_records.h"
 
 #include "absl/strings/escaping.h"

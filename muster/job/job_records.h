@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How the jobs of a mesh lie in a sync store: keys, records and their forms. JobRegistry reads and
 // writes them (job_registry.h).
 //

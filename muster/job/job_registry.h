@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JobRegistry: the definitions of the jobs of a mesh, in a sync store (job_records.h).
 //
 // Apply writes the history, then the text, then the revision, then, by compare-and-set, the

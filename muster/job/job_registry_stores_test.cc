@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The contract of registries, over every store that keeps records: on this machine, and on each
 // NATS server that NatsServer::Programs names.
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The registry's handling of its records, over a store that fails on command.
 
 #include "muster/job/job_registry.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every bound of a job file, with its reason.
 #pragma once
 

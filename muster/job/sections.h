@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The sections of a job file: each function reads one of them into its part of a JobDefinition.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads access data from a pod's environment, and from kubeconfig files as kubectl does.
 
 #include "muster/kubernetes/access.h"

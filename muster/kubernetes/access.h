@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Where an API server is, and how muster authenticates itself to it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Client: the few verbs of the Kubernetes API that muster needs; and the parts that it is made of.
 //
 // Resource and Address: what a request is about, and its place in the API.

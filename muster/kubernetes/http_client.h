@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HttpClient: single exchanges with one API server, over libcurl. All it knows of Kubernetes is how
 // to authenticate. No libcurl type leaves this folder.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The bounds of the Kubernetes client, each with its reason.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ObjectWatch: reports to a listener all objects that a selector chooses: a list first, then each
 // change as it happens, from exactly where the list or a lost connection ended.
 //

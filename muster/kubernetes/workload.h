@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Workloads, their scale and their pods, as far as muster uses them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchLedger: the interface of the record that rules a batch. The queue is disposable, the ledger
 // is not: from a batch's ledger and its source, every work item can be made again, byte for byte.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The proto forms of a batch (proto/muster/v1/batch.proto): a ledger stores them, and sends them to
 // other processes. Fields that a newer muster has added are kept as they are.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Retention: how long the parts of a batch are kept after its end.
 #pragma once
 

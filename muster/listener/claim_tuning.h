@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ClaimSizer: how many messages a dequeue task should claim, so that it holds only messages that it
 // will start soon and leaves the rest to others. VisibilityTuner: how long to lease them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/listener/claim_tuning.h"
 
 #include "gtest/gtest.h"

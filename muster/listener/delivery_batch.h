@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DeliveryBatch: one received batch while a subscriber works on it. It charges attempts, judges
 // settlements, and at the end accounts for every message of the batch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/listener/dequeue_task.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DequeueTask: one reader thread of a listener; and TaskEnvironment, which its tasks share.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ElasticListener: starting, handing over, changing and stopping.
 
 #include "muster/listener/elastic_listener.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ElasticListener: the implementation of QueueListener. It connects the parts, turns wake-ups into
 // dequeue tasks, and stops everything in order.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How an idle ElasticListener notices work: triggers, open receives and checks; and how it starts
 // tasks for it.
 #include <algorithm>

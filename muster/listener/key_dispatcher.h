@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // KeyDispatcher: which of the messages that an ordered listener holds may run: of each key the
 // oldest, once the one before it is settled.
 //

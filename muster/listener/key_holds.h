@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // KeyHolds: the keys of an ordered listener's partitions that are held. Of a held key one message
 // alone may begin: that of the item for which the key is held.
 #pragma once

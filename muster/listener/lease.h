@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lease: one leased message. The task that delivers it, the LeaseRenewer and the settler share it.
 #pragma once
 

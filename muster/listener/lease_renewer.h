@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LeaseRenewer: extends the leases of messages that are still in work, on a thread of its own that
 // no handler can starve.
 #pragma once

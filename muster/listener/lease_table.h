@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LeaseTable: every message that a listener has leased and not yet settled. It bounds their number,
 // keeps their newest receipts, knows which leases are due for renewal, and signals lost leases.
 //

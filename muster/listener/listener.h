@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueListener: the reader of a queue in one process, its options and its work rules.
 #pragma once
 

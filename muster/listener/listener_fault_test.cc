@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The store fails for single messages, or its answer is lost.
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages for another listener: two listeners on one queue, such as an old and a new processor
 // during the upgrade of a mesh.
 #include <algorithm>

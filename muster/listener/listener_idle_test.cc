@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Idleness: back-off, which task stays or leaves, errors, and the listener's plain verbs (req.
 // 27–37, 40).
 #include <pthread.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Leases that are kept, lost, or taken over.
 #include <atomic>
 #include <stop_token>

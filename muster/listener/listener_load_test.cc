@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How busy a listener says it is.
 #include "tests/fakes/listener/listener_fixture.h"
 

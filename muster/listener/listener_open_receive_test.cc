@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waiting without a task, on an engine that can wait: the open receives of an idle listener.
 #include <string>
 #include <vector>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Random scripts of puts, triggers, faults, lost leases and passing time: in the end every message
 // has the settlement that its handler chose, and the right number of tasks is left.
 #include <atomic>

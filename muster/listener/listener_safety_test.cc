@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waking up for unannounced work: the safety check, and delayed messages.
 #include <atomic>
 #include <string>

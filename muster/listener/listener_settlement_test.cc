@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The settlement of messages: outcomes, poison, outputs before deletes.
 
 #include <atomic>

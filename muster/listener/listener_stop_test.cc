@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Stopping and pausing: senders before receivers, no message lost, no thread left behind.
 #include <atomic>
 #include <thread>

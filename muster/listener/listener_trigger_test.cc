@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waking up for work that is announced: triggers and work rules.
 #include <atomic>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/listener/load_meter.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LoadMeter: how busy this instance is with one job, for its heartbeats.
 #pragma once
 

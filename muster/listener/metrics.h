@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The counters and times of a listener: storage transactions by verb (each is billed),
 // wake-ups by cause, outcomes of messages, and how its tasks spend their time.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OpenReceives: how an idle listener waits for work where the engine can wait (Traits::long_poll):
 // it keeps one receive of one message open in each of its partitions. A message then reaches a
 // worker without a trigger, a look at the depth and a pull. Triggers and safety checks go on as

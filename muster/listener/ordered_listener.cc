@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OrderedListener: the partitions and the thread that reads them.
 #include "muster/listener/ordered_listener.h"
 

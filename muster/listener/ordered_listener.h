@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OrderedListener: the reader of the partitions that a process owns, in the order of each key.
 //
 //   owned partition ─ Reclaim ─► Receive ─► KeyDispatcher ─► workers ─► Settler

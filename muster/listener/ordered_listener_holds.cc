@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OrderedListener: keys that are held behind a dead letter.
 //
 //   given up ─► KeyHolds::Hold ─► dead letter           later messages of the key: given back

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OrderedListener: the workers, what becomes of a message, changes and the stop.
 #include <algorithm>
 #include <exception>

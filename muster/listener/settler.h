@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Settler: ends leases. One thread takes all settlements that have gathered while it was busy, and
 // waits a moment for more while other messages are in work (group commit). Then it
 //   1. puts the outputs durably, in as few Puts as possible, and fires the trigger of the output

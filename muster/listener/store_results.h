@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Results of calls of the store for several messages: one status per message, besides the status of
 // the call as a whole, which is OK also when single messages failed.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Subscriber: the code that works on messages; and what passes between it and the listener.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Supervisor: the thread of a listener that notices work while no dequeue task does: on a trigger,
 // when a delay that the listener itself set runs out, and by a slow safety check.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TaskRoster: which dequeue tasks of a listener are at work, asleep or gone. Only the roster
 // decides whether a task may leave. So two tasks never both leave because each relied on the other
 // to stay, and no trigger is lost between the last look of a task at the queue and its

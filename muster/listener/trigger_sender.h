@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TriggerSender: announces to other listeners, by multicast, that work was put; and
 // its two users, BurstAnnouncer and Handover.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Verdict: the one place that decides what becomes of a message: deleted, given back or given up.
 // AwaySpacing: when messages that are given back for other listeners come again.
 #pragma once

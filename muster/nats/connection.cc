@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/nats/connection.h"
 
 #include <nats/nats.h>

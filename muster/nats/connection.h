@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connection: a connection to a NATS server, its options and bounds, and the messages on it.
 #pragma once
 

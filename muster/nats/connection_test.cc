@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Requests, subscriptions and publishes of a connection, also when the server hangs up.
 
 #include "muster/nats/connection.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JetStream: the calls of NATS's persistence layer that muster makes, over the server's JSON API.
 //
 // The calls do not use the JetStream functions of nats.c: those differ from release to release of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LazySubscription: the subscription of a bus to its subjects over core NATS. It begins with the
 // first subscriber of the bus and ends with the bus. So a process that only publishes receives
 // nothing. Because the subscription never ends earlier, no subscriber can come to wait for itself.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Names of buckets, and names as tokens of subjects.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The version of a NATS server, from the greeting that it sends to every client before it asks for
 // credentials. nats.c does not expose it, and no request that every user may make returns it.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversion of the statuses of nats.c to absl::Status.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StreamProvisioner: makes a stream that a process needs, and makes it again when the server has
 // lost it.
 //

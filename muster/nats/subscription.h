@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The messages and subscriptions of nats.c, wrapped. Only this folder includes this file: no nats.c
 // type appears outside.
 #pragma once

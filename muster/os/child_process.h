@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ChildProcess and Spawner: programs that this process starts, and their environment.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DurableDirectory: files that are always whole or absent, even after a power cut.
 #pragma once
 

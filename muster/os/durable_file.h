@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Durable files: writing, renaming and syncing, so that what is OK survives a power cut. No other
 // folder calls fsync or rename for that, but services/initiator/submit/uploads.cc, whose file
 // grows.

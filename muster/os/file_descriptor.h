@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FileDescriptor: owns one, and closes it.
 #pragma once
 

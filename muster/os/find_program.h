@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Finds a program as a shell would, and says why one cannot be started, as far as its files tell.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RunAsInit: what process 1 of a container owes to the processes that become its children.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/os/init_process.h"
 
 #include <sched.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NotifySocket: hears from a program that this process starts whether it is ready, as systemd does
 // (sd_notify(3)). Notifier: tells it, to systemd or to a NotifySocket.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/os/notify_socket.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ProcessIdentity: identifies one process, even after its pid was given to another one.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the operating system grants this process: descriptors, threads and memory.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a check of stored records finds, in words that all parts of a data directory share, and the
 // Quarantine, where a repair puts what it takes out.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StopSignals: SIGINT and SIGTERM as a stop token, and SIGUSR1 as a call.
 #pragma once
 

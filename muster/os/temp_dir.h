@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScratchFolder: a temporary directory for a program that this process starts. TempDir: one for a
 // test.
 #pragma once

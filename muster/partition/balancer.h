@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The balancer: what a member does next so that partitions spread evenly. A pure function of what
 // the member has seen: it reads no clock and no store, so a simulator decides as a service does.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CheckpointStore: how far the work on each partition of a group came. A checkpoint is
 // written under the epoch of its owner, and an earlier owner's write is refused: it cannot move the
 // checkpoint back.

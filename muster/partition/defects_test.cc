@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Defects that implementations of this kind have had: for each, a naive version that has it, and
 // that ours does not.
 #include <algorithm>

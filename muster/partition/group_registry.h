@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GroupRegistry: the names of the groups of a mesh, in one record, because a sync store has no
 // listing. A member notes its group as it joins. A group that is done with is forgotten by an
 // administrator (PartitionAdmin::Forget), since its records keep epochs and checkpoints.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // 720 scenarios of groups in virtual time: 8 numbers of partitions × 6 of members × 5 stories × 3
 // kinds of weather. docs/coordination.md shows the table that it prints.
 #include <algorithm>

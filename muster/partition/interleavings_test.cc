@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The interleavings of the requests of three members on four partitions, as a search over states. A
 // member's request, its effect and its reply are one step, since time stands still within a round;
 // that a reply or a request is lost is a step of its own. States are interned part by part. The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a member writes over what it has read: the part of MemberProtocol that changes records.
 #include <algorithm>
 #include <utility>

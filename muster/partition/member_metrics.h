@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MemberMetrics: what a PartitionMember shows of its group to Prometheus (muster/telemetry).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MemberProtocol: one member of a group as a state machine without I/O, threads or clock. It says
 // which request to carry out next; its driver carries the request out, hands the reply back, and
 // acts on the events. PartitionMember drives it over a store; a simulator drives hundreds in

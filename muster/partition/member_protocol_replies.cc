@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How a member takes the replies to its requests, and what it learns of its partitions by them.
 #include <algorithm>
 #include <utility>

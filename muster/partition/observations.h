@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Observations: what a member has read of its group, and since when each record has been as it is.
 // Expiry is judged by the reader's own monotonic clock only: a record that has not changed while
 // the reader looked on for a lease has lost its writer.

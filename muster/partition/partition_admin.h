@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PartitionAdmin: what an administrator sees of the groups of a mesh, and changes. It is no member:
 // it writes wishes into the records, and the members carry them out in their next cycles by the
 // protocol that they move partitions by anyway. So a partition never has two owners for it.

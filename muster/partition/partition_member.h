@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PartitionMember: a member of a group that shares the partitions of a queue, so that each
 // partition has one owner. It runs MemberProtocol over a sync store.
 //

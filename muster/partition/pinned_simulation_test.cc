@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An administrator moves partitions in a group in virtual time, while members come, leave and die.
 #include <algorithm>
 #include <map>

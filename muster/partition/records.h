@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The records that the members of a group share, and the requests for them. A request is plain
 // data: MemberProtocol makes it, SyncRecords carries it out on a store, and a simulator on a map.
 //

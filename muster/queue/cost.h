@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The bill of a queue service that charges per call: what a run used and would cost in
 // a cloud, what an idle process costs, and what a polling process costs.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every bound of the queue engines, with its reason. Every caller meets these bounds. The REST
 // gateway adds the limits of its own contract (64 KiB of text, 32 messages).
 #pragma once

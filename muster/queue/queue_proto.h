@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversions between the types of the queue store and the messages of QueueService.
 #pragma once
 

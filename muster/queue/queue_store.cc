@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/queue_store.h"
 
 #include "absl/strings/match.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueStore: the seam between everything that queues and the engine that keeps the messages.
 //
 // A queue holds messages. A message is ready, delayed (put for later), in flight (leased to a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // InterceptedStore: a queue store in front of another store. It calls Before and After around each
 // call that it forwards. The stores that throttle, refuse or count calls derive from it.
 #pragma once

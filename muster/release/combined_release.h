@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CombinedRelease: what parked workers wait for. It subscribes to the multicast of
 // releases, then reads the durable record, then waits for either. The multicast says at once when
 // to read; the record alone says whether to go. So

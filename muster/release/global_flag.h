@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GlobalFlag: a flag that all processes share. It is set if and only if its record exists
 // in the sync store; what the record holds does not matter.
 #pragma once

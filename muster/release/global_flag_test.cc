@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/release/global_flag.h"
 
 #include <stop_token>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ListeningRelease: waits until a release is multicast. It lets all waiting threads go at
 // once, and reads nothing; but an event that is lost, or that came before this object was opened,
 // never lets it go. CombinedRelease is the one to use.

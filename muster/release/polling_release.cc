@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/release/polling_release.h"
 
 #include "muster/base/status.h"

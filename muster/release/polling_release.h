@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PollingRelease: waits until a flag is set, by asking for it again and again. Simple,
 // and no late process misses it; but each waiting thread costs a read every interval, and
 // goes up to an interval late. CombinedRelease is the one to use.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Releases over a real NATS server: with permissions, restarts, and processes of their own.
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Workers, releases and a multicast that loses, repeats, reorders and delays, as a seed says.
 #include <algorithm>
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Releases: the durable side of releases. A release has a name, and epochs that are
 // armed and released in turn. Workers park until the epoch that is armed when they come is
 // released:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Audits a report: digests, Tally, and making and verifying receipts.
 //
 // A digest is the SHA-256 over the stored rows in their order, each as one line of text. Fields are

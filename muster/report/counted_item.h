@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the report keeps of a batch: the groups of its job, and its items with their rows.
 #pragma once
 

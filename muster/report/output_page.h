@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReadOutputPage: the output records of a complete batch, page by page.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Receipt: the proof of a batch, and the form of its lines: "name value", with "\n" after each.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReportClient: an initiator's access to the report that counts its batches: a report in its own
 // process (LocalReportClient), or a controller's in another one (report/remote).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversions between the report's types and their proto forms.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReportStore: the interface to the database that people read, and that alone decides what counts.
 //
 // One transaction per commit: an item counts if and only if its row was not there before. A result

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The retry of what failed of a batch, rejected transactions and items that were given up as a
 // whole: which batch has which of them, so that each is retried once.
 //

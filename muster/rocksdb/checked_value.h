@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A stored value with a checksum that detects damage.
 //
 //   +----------------------------+------------------

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Database: a RocksDB directory, opened the way muster needs it; and RocksDB's outcomes as
 // absl::Status.
 #pragma once

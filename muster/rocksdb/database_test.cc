@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Acknowledgements when the disk fails or the power goes.
 
 #include "muster/rocksdb/database.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The files of a database, for a repair while no RocksDB has it open.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How muster configures RocksDB, and why.
 #pragma once
 

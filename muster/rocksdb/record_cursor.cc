@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/rocksdb/record_cursor.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RecordCursor: reads a database in which some blocks are damaged.
 //
 //   block       A          B          C          D

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A cursor over a table with many damaged blocks.
 #include "muster/rocksdb/record_cursor.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/rocksdb/repair_session.h"
 
 #include <utility>

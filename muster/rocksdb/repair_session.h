@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RepairSession: checks and repairs the records of one database. The check of a part reads through
 // the families, reports what it finds, and adds the writes that repair it. At the end a repair
 // makes all those writes at once, after the quarantine holds what they take away.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Opens a database with damaged files, for a check that only reads and for a repair.
 //
 //   damaged             a check                      a repair

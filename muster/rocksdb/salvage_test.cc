@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks and repairs of a database with files that were damaged on disk.
 #include "muster/rocksdb/salvage.h"
 

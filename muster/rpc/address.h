@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Where a server listens: HOST:PORT, such as "127.0.0.1:7700", "[::]:7700" or "localhost:0".
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measures the calls of a server: how long each took, and how it ended.
 #pragma once
 

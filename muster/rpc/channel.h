@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The client's side: channels that are set up as muster's servers expect it, and calls that end.
 #pragma once
 

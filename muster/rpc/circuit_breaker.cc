@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/rpc/circuit_breaker.h"
 
 #include "muster/rpc/limits.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CircuitBreaker: spares callers the wait for a server that hangs.
 //
 //   closed ──a call times out──► open ──kBreakerPause──► one call tries ──answered──► closed

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ConnectionAcceptor: accepts the connections of a server and hands them to gRPC, up to a bound.
 //
 // gRPC's own listener ends for good at the first accept that fails, as when the process has no

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Real sockets on loopback; the test stands for gRPC, which takes connections over.
 #include "muster/rpc/connection_acceptor.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Routes gRPC's log messages to muster's log.
 #pragma once
 

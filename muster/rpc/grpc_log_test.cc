@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/rpc/grpc_log.h"
 
 #include "gmock/gmock.h"

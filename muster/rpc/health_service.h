@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // grpc.health.v1.Health: whether this server, and each of its services, takes calls now. muster has
 // its own, because reflection does not see the one within gRPC, and that one ends no Watch when it
 // drains.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // InstanceClient: finds the instances of one role, keeps a stub of each, and asks them.
 //
 //   known addresses ──► ask one ──► its answer decides ──► the result

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every bound of the RPC layer, with its reason.
 #pragma once
 

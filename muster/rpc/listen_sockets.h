@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ListenSockets: the sockets on which a server listens. They outlive a server that hands them to
 // the next one: connections wait in between, and no other program gets the port.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the RPCs that answer a list page by page have in common.
 #pragma once
 

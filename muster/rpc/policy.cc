@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads policies from YAML, strictly: a misspelt role must not silently deny or allow.
 
 #include "muster/rpc/policy.h"

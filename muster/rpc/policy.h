@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Policy: which callers may call which methods. A YAML file:
 //
 //   roles:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bounds the calls of server reflection. gRPC answers them synchronously: each holds a thread for
 // as long as its client leaves it open.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What every RPC of a muster server begins and ends with. A service's method is
 //
 //   grpc::Status GetBatch(grpc::ServerContext* context, const v1::GetBatchRequest* request,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Converts an absl::Status for the wire and back: its code as gRPC's, which has the same numbers,
 // and its details as google.rpc messages that clients in every language understand.
 //

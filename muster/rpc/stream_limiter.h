@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StreamLimiter: bounds the streams of one kind that hold a thread each, and ends those whose
 // clients do nothing, so that no client can take all threads of a server from the others.
 #pragma once

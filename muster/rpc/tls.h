@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TLS from files, which are read again while in use: a renewed certificate needs no restart.
 #pragma once
 

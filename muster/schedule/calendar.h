@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Calendar: the occurrences of a schedule, in time. A cron expression is read, and means the clock
 // on the wall, as in the rules of scaling (muster/scaling/rules/calendar.h):
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every bound of schedules, with its reason.
 #pragma once
 

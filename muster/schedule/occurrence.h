@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Occurrence: which occurrence of a schedule a batch is of, and what keeps it from a second batch.
 //
 // The request id of an occurrence finds its batch as long as a ledger has the batch. After that,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plan: what is to be done for a schedule now: pure functions of its record, its calendar and the
 // time, which the initiators (services/initiator/schedule) apply by compare-and-set.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScheduleStore: the schedules of a mesh, in its sync store and blob store.
 //
 //   schedules/directory      v1::ScheduleDirectory   which schedules there are: names and ids

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stored form of an event's content, the same in every engine; format 1.
 // docs/storage_format.md shows all formats together.
 //

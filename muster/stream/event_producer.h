@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // EventProducer: appends events to a stream, each to the partition of its key.
 //
 //   MUSTER_ASSIGN_OR_RETURN(auto producer, EventProducer::Open(store, "homes", {}, clock));

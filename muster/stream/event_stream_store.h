@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // EventStreamStore: the seam of event streams, which keep what a queue deletes. A stream is a
 // number of partitions; each is a log to which producers append and from which consumer groups
 // read, each group at its own place. An event stays until its retention is over,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Event streams as proto, and back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/sync/optimistic_sync_store.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OptimisticSyncStore: the interface of small shared records that change by compare-and-set (req.
 // 54). Ids, flags, leases and ownership are built on it.
 #pragma once

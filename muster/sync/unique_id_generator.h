@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // UniqueIdGenerator: ids that are unique across all processes. It reserves a range of
 // ids in a shared record by compare-and-set and hands them out from memory, so that 1000 ids cost
 // one write. Batches get their numbers from it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/sync/unique_id_generator.h"
 
 #include <algorithm>

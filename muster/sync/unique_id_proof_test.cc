@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Many threads of many processes insert ids under a primary key, while
 // processes are killed. It runs on both engines. JetStream has 8 processes with 8 threads each; an
 // embedded store has one process, here with 64 threads, which is killed and opens the store again.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ten thousand queues, or batches by mistake: what a service keeps and shows of them is bounded,
 // and no sum lacks one.
 #include <cstdio>

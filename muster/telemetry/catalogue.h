@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The catalogue: every metric of muster. Its reference, docs/metrics.md, is checked against it.
 //
 // Names follow Prometheus: counters end in _total, and a unit is part of the name. Batch ids are

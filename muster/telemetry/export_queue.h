@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ExportQueue: what waits to be sent to a collector, and the thread that sends it.
 //
 //   any thread ─► Add ─► queue (bounded) ─► thread ─► send(batch)

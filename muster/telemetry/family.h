@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Family: the cells of one metric, by label values. Only for the registry: the one place, with
 // registry.cc and open_metrics.cc, where muster meets the types of prometheus-cpp.
 #pragma once

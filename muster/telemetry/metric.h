@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Metric: what is known of a metric before anything is recorded: its name, kind, unit, labels and
 // help. catalogue.h has all of them.
 //

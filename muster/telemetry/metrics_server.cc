@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The HTTP server is civetweb, on which prometheus-cpp's own Exposer stands, too. Exposer is not
 // used: it adds metrics of its own that are in no catalogue, and hands its whole answer to civetweb
 // at once, which then waits for as long as the peer takes a byte now and then.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MetricsServer: answers over HTTP, for Prometheus and for probes:
 //
 //   GET /metrics   a page of text

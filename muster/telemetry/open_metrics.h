@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OpenMetricsText: metrics in the OpenMetrics text format 1.0.0
 // (https://github.com/prometheus/OpenMetrics), which Prometheus asks for where it stores exemplars.
 // Only for the registry.

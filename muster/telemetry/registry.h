@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registry: the metrics of one process. A part that measures makes its families from the registry
 // that it is given, and records through handles:
 //

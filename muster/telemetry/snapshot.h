@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Snapshot: the values of all metrics at one moment, for exporters other than the scrape.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Span: one operation of the mesh on a batch, as a tracing system shows it. SpanSink: where spans
 // go.
 //

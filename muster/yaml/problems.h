@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Problems: collects the mistakes of one YAML file; and the bounds of such files, each with its
 // reason.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/yaml/yaml_value.h"
 
 #include <yaml-cpp/eventhandler.h>

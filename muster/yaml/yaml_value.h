@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // YamlValue: one value of a file, read into C++ strictly. Every mistake goes to Problems, and the
 // target keeps its default; so does the target of an optional value that is absent.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // AwayLedgers: the batches whose ledgers did not answer, or are unknown to all initiators; how long
 // their results wait; and when they have waited in vain.
 #pragma once

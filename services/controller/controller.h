@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Controller: drains the partitions of a job's output queue and counts each result once.
 //
 //   output queue ─► Receive × k ─► ReportStore::Commit (one transaction) ─► Delete

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ControllerRole: the controller as its host runs it. It counts the results of every job that has
 // registered batches, into one report. Of several controllers, one counts (report_ownership.h).
 #pragma once

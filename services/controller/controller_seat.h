@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ControllerSeat: a lock in the data directory of controllers that tells a new process which
 // earlier ones are dead: who holds the lock of a seat knows that those whose names are in its file
 // do not hold it any more. So a controller that was killed is replaced by the next process at once,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ControllerSupervisor: runs a controller for each job, and replaces a controller that stopped
 // because a store failed.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CountMetrics: what the controller has counted, as metrics. The commit decides: a duplicate adds
 // nothing to items and transactions.
 #pragma once

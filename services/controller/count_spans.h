@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CountSpans: what the controller does with results, as spans in the traces of their batches
 // (item/batch_trace.h): receive, commit and settle, each with links to the process spans of the
 // results.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a job file may have, a batch of the job can do: the report takes it, counts it and issues a
 // receipt. One beyond each limit is refused when the job file is read.
 #include <memory>

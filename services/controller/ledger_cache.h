@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LedgerCache: what the controller remembers of the ledgers of batches, to check each result
 // against its batch's ledger before counting it.
 #pragma once

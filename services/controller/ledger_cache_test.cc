@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/controller/ledger_cache.h"
 
 #include <map>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages of an output queue that no sound processor sends, beside sound ones.
 #include <filesystem>
 #include <string>

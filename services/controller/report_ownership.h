@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReportOwnership: which of the controllers of a mesh counts. They are members of a group with one
 // partition (muster/partition): its owner counts, the others are standby. The epoch of the
 // ownership goes into the report and fences each change of it, so that an owner which was

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReportService, and the functions that split its long answers into messages within gRPC's limit.
 #pragma once
 

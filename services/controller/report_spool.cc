@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/controller/report_spool.h"
 
 #include <fcntl.h>

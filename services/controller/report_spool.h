@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReportSpool: keeps the pages of a report between the report's database and a slow reader.
 //
 // A read transaction of SQLite keeps the log from being cut, and a client that reads over the

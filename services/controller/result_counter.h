@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ResultCounter: collects received results (the hand), and counts them in one transaction.
 //
 //   Receive ─► Take (decode, hold against the ledger) ─► Commit ─► Delete

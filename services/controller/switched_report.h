@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SwitchedReport: the report of a controller whose ownership comes and goes. It stays where it is
 // while the store behind it is opened anew for each ownership: services and counting point to it.
 #pragma once

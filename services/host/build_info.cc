@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Apart from everything else: a new commit compiles this file again.
 #include "services/host/build_info.h"
 

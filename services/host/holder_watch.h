@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HolderWatch: has what a dead instance held given back, and wakes those who can work on it.
 //
 //   heard ──► silent for kSilentHolder ──► ReleaseHeldBy ──► done, until it is heard again

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Host: runs one role as a service: it listens, opens the role's stores, answers health checks, and
 // drains the role when it stops.
 //

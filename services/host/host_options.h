@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HostOptions: the options that all services share. The bounds of a host come first, with their
 // reasons.
 #pragma once

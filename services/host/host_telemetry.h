@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HostTelemetry: the registry of a service, the metrics that every service has, the server that
 // shows them to Prometheus and answers probes, and the export to an OpenTelemetry collector.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MeasuredQueues: a queue store that counts the calls, messages, redeliveries and dead letters of
 // each queue, and times what sends, receives and settles messages.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Membership: makes a role instance known to all others of its mesh, and all others to it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MeshService: lists the live instances that this instance knows from heartbeats
 // (proto/muster/v1/mesh_service.proto).
 #pragma once

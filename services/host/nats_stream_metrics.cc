@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/host/nats_stream_metrics.h"
 
 #include "absl/status/status.h"

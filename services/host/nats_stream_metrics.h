@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the NATS servers keep for muster, as metrics.
 #pragma once
 

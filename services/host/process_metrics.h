@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What Linux knows of this process, as metrics with the names that all client libraries of
 // Prometheus give.
 #pragma once

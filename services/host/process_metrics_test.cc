@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/host/process_metrics.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Role: the interface of what a host runs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What back-pressure holds back from full queues, read at each scrape.
 #pragma once
 

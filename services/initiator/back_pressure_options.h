@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The command line options that bound what an initiator keeps, for the programs in which one runs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchMetrics: how far the open batches of this initiator are, by the input queue of their job,
 // what it holds of uploads that were cut off, and which batches were late. A batch is never a label
 // of its own.

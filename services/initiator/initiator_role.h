@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // InitiatorRole: the initiator as its host runs it: takes batches in, keeps their content and
 // ledger in its data directory, and works on each batch until it is complete.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueMetrics: what lies in the queues of the mesh, read from the queue store at each scrape.
 #pragma once
 

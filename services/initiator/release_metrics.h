@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Which releases are armed and which are released, read at each scrape.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How many schedules there are, and what became of their occurrences, read at each scrape.
 #pragma once
 

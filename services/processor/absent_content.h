@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // AbsentContent: decides what becomes of items whose content cannot be read. None of them is
 // charged an attempt, for the fault is not theirs.
 //

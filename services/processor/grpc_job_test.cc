@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests a processor with a job that has a gRPC server as its handler.
 #include <memory>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/processor/handler_programs.h"
 
 #include <fnmatch.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HandlerPrograms: which programs the jobs of a processor may run as their handlers. Clients that
 // may apply jobs choose the `command`; the operator of the processor chooses this list.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Which commands a processor runs.
 #include "services/processor/handler_programs.h"
 

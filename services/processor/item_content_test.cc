@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Items whose content travels by reference.
 #include "muster/content/item_content.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ItemWorker: what one worker does with one work item: decode → content → parse → handler → result.
 #pragma once
 

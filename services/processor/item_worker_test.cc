@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Items of other revisions and handler versions, and items that only newer processors can read.
 
 #include "services/processor/item_worker.h"

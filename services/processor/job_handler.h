@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FindHandler: finds the handler that a job names, and how to make it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JobIssues: the reasons why a processor does not work for jobs. It logs each reason once.
 #pragma once
 

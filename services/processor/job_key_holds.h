@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JobKeyHolds: the held keys of a job with `on_poison: hold`, for its listener.
 #pragma once
 

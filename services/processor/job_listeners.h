@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JobListeners: the interface through which WorkerService and LoadReport reach a processor's
 // listeners.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages of an input queue that no sound initiator puts.
 #include <string>
 #include <vector>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OrderedPartitions: the partitions of a job with order_by that this process owns. It tells the
 // job's listener of each that comes and goes.
 #pragma once

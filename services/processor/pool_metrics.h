@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PoolMetrics: how the dequeue tasks of each job's pool spend their time, and what wakes them.
 // ItemMetrics: what the workers of one job record while they work. HandlerTimes: how long the calls
 // of its handler take.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Processor: the workers of one job. The bounds of a processor as a service come first, with their
 // reasons.
 #pragma once

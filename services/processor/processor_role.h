@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ProcessorRole: the processor as its host runs it.
 #pragma once
 

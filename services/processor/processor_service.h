@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ProcessorService: works for the jobs of a mesh, and follows their changes.
 //
 //   registry ─► look ─┬─ new job ─────────► a Processor is created and started

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The `muster-processor` program as a library, for programs with their own handlers:
 //
 //   int main(int argc, char** argv) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RevisionCache: keeps earlier revisions of jobs, read from the registry, ready for workers.
 #pragma once
 

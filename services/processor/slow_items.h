@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SlowItems: warns of items that have been with their handler for long, while there is time to act.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Warnings of items that are with their handler for long: when they come, what they say, and that
 // they end with the call.
 #include "services/processor/slow_items.h"

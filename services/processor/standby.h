@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Standby: parks a processor until a release is released (muster/release), and tells others that it
 // is parked.
 //

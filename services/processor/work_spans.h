@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WorkSpans, AttemptSpan: what a worker does, as spans in the traces of its items' batches
 // (item/batch_trace.h): receive, process and settle.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WorkerService: turns the state of listeners into messages, and checks and applies changes.
 
 #include "services/processor/worker_service.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WorkerService: lets authorised callers inspect and control the listeners of a processor.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WorkerSetup: what all workers of a job share; and Revision, one revision of a job with its setup.
 #pragma once
 

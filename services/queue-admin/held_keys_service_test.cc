@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The held keys of a queue, over the queue service.
 #include <string>
 #include <variant>

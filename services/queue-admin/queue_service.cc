@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueService: parses each request, then asks the queue store. An unsound request is
 // InvalidArgument, with a BadRequest that names the field.
 

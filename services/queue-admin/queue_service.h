@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueService: shows the queues of a store and mends them (proto/muster/v1/queue_service.proto).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Admin: the gRPC listener of a gateway, by which `muster queue` looks into its queues and mends
 // them.
 #pragma once

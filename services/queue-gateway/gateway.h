@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Gateway: the Queue Storage API over a queue engine: one request in, one reply out.
 //
 //   request ─► address, version ─► operation ─► authentication ─► throttle ─► operations ─► reply

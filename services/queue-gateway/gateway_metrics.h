@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GatewayMetrics: what a gateway records of each request.
 #pragma once
 

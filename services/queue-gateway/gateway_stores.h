@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GatewayStores: the queues and the records that a gateway serves, in its data directory or on a
 // NATS server.
 #pragma once

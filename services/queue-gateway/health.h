@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The health listener: GET /healthz and /readyz over HTTP, without TLS, for probes.
 //
 //   /healthz   200 as long as the process answers

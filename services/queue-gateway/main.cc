@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // `muster-queue-gateway`: Azure Queue Storage's REST API over one of muster's queue
 // engines.
 #include <algorithm>

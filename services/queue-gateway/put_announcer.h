@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PutAnnouncer: tells the listeners of a mesh, by multicast, that clients have put messages.
 // AnnouncingStore: a queue store that has it told of each put.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueDepths: what lies in the queues of a gateway, read from its store at each scrape.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Holds authentication to what clients of Azure Queue Storage have sent and signed.
 #include "tests/fakes/queue-gateway/auth/recorded_requests.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ServingState: whether a gateway can serve, as it changes; what /readyz answers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ActivityStreams: the StreamIsActive calls of an agent. They hold no threads.
 //
 //   TargetLoop ──Update──► a stream of this target ──► KEDA

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ActuationWorker: observes one target through the actuator and gives it the latest order. While
 // the platform shows something else than the order, the worker repeats the order; after a refusal
 // it waits longer before each repetition. An order that the actuator could meet only in part waits

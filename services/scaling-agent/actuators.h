@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The actuators that the scaling agent can use. This is the only place that names their types.
 //
 // ActuatorHolder: owns an actuator and everything that the actuator uses.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Agent: takes part in the leader election, runs one TargetLoop for each target of the rules, and
 // holds the state that the scaling service reports.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // AgentMetrics: what the leading agent sees, wants and promises, by target, read at each scrape. An
 // agent that does not lead shows none of it, so that the numbers of two agents are never added up.
 #pragma once

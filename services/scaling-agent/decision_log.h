@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DecisionLog keeps recent decisions and streams new ones to followers. DecisionIds numbers them.
 #pragma once
 

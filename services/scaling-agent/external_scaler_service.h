@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ExternalScalerService: answers KEDA with the replicas that the agent wants. See
 // proto/externalscaler/externalscaler.proto.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FleetView: the replicas of a target, combined from the actuator's observations and the replicas'
 // heartbeats.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LeaderRecord: the record in the sync store that names the leading agent of a mesh:
 //
 //   {"version":1,"holder":"agent-7f3a","address":"10.0.0.7:7703","token":4,"beat":17,

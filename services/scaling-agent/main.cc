@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // `muster-scaling-agent`: sizes the workers by the deadlines of the queued work.
 #include "CLI/CLI.hpp"
 #include "services/host/host.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Overrides: replica numbers that people demand for a limited time. One record of the sync store:
 //
 //   {"version":1,"overrides":[{"target":"billing","replicas":7,"until_ns":1321009200000000000,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PeriodicThread: runs the same step again and again on its own thread: once a period, and soon
 // after Wake.
 #pragma once

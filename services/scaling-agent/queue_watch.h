@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueWatch reads the statistics of a target's queues. The functions before it match the names in
 // the rules with queues and jobs.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScalingAgentRole: the scaling agent as its host runs it.
 #pragma once
 

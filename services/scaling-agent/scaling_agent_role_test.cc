@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/scaling-agent/scaling_agent_role.h"
 
 #include <fstream>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Builds the messages of the scaling service from a policy's observations and decisions.
 #pragma once
 

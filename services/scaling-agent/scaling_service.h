@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScalingService: serves the agent's state and decisions over gRPC. See
 // proto/muster/v1/scaling_service.proto.
 #pragma once

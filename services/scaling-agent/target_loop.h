@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TargetLoop: observes one target, decides for it and acts on it. Three threads, so that a call
 // that hangs does not stop the decisions:
 //

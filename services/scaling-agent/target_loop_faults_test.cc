@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A target's loop during failures of the stores, the bus and the platform.
 #include <string>
 #include <thread>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TargetPolicy: decides for one target. It runs the deadline policy with the options and limits of
 // the target's rules, and records all inputs and decisions.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How the agent corrects the answer of a target's policy before it acts on it.
 #pragma once
 

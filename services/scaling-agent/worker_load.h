@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WorkerLoad: a processor's last heartbeat, reduced to the queues of one target. LearnedSpeed
 // learns from these loads.
 #pragma once

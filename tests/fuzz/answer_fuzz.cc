@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The line that a handler's program writes about an item of three transactions. The first byte says
 // which of them the parser refused before the program received the item.
 #include <set>

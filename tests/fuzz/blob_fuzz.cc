@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A blob's file: the input is taken as a file, as the content behind a valid checksum, and as a
 // body.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Two decimal numbers, written one behind the other with a space between.
 #include <optional>
 

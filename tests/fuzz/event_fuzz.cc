@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An event: its content, and its record in the embedded engine.
 #include <algorithm>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the queue gateway stores as documents: the ACL of a queue and the properties of an account.
 // A caller sends them in the same form.
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The header of a CSV input. The first byte chooses the format, the rest is the input.
 #include <algorithm>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The message of an item's result: the input as a message, and as the rows and rejections of a
 // result that is encoded, with records or without.
 #include <fuzzer/FuzzedDataProvider.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A job file.
 #include "absl/strings/str_cat.h"
 #include "muster/job/job_file.h"

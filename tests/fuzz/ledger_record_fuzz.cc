@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The records of the ledger. The first byte chooses the record, the rest is its protobuf.
 #include <google/protobuf/stubs/logging.h>
 

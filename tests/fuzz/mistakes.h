@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks for the mistakes that parsers of hand-written files report.
 #pragma once
 

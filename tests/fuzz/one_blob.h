@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A blob store that holds one blob.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the fuzz targets share: how a target says that a property is broken.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The value of an Authorization header. A bearer token is judged by a server that checks no
 // signatures, so that all its claims are read.
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A request, in fields that end at the byte 1: the method, the path, then headers (lower-case
 // names, from the first letter on) and parameters ("?name=value").
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The records of the embedded queue. The first byte chooses the record, the rest are its fields:
 // once as they are, and once under a valid checksum, which a mutation would never find.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The head of a request to the queue gateway as it comes from the socket: the request line and the
 // headers, before anything is known of who sends it. It is read as the gateway's connection reads
 // it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The query of a request with a SAS: name=value, separated by "&" and not encoded. The signature is
 // made here, so that what it covers is judged, too.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The body of a request to the queue gateway: any XML document, and a put's message in it.
 #include <string>
 

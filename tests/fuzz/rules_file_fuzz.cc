@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A rules file.
 #include "absl/strings/str_cat.h"
 #include "muster/scaling/rules/rules_file.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An input, cut into slices twice with different limits. Four bytes choose format and limits, the
 // rest is the input.
 #include <string>

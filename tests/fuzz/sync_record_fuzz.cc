@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A record of the sync store: once as it is, once as the payload of a checksum that is right.
 #include <string>
 

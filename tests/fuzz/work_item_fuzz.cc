@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The message of a work item. The first byte says whether to fit the hash to the content, which a
 // mutation would never do; the rest is the message, and also the slice of an item to encode.
 #include <google/protobuf/stubs/logging.h>

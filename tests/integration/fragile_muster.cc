@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A muster whose linked handlers are fragile, or write down their calls.
 #include "cli/main.h"
 #include "muster/handler/handler.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A muster-processor whose linked handlers are fragile, or write down their calls.
 #include "muster/handler/handler.h"
 #include "services/processor/program.h"

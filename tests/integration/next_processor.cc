@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The muster-processor of the next release: its linked retail handler has another version, so it
 // does not fit batches of this release.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/integration/witness_handler.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A handler that writes down its calls, so that a test can tell in which order they were made.
 #pragma once
 

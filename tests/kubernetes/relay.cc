@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/kubernetes/relay.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Relay: a connection to a server that a test can cut and block.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/kubernetes/test_cluster.h"
 
 #include <cstdio>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TestCluster: a namespace of a real cluster for one test, with what a scaling agent finds there.
 #pragma once
 

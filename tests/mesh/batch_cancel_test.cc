@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cancelled batches and their receipts.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

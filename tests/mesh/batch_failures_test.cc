@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The initiator's calls to other services during a batch, and their failures.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What failed of a batch is retried as a new batch, each transaction once.
 #include <algorithm>
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A BatchService on loopback, with all roles behind it in this process.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchService: a client's view of its batches, from header to receipt.
 #include <string>
 #include <vector>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CallService: single records, over the real stores and roles.
 #include "services/initiator/call/call_service.h"
 

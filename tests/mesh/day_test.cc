@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A simulated day of a whole mesh in one process, on a clock of the test: jobs come and go, batches
 // are worked through, uploads are abandoned, and some files cannot be deleted. What the mesh holds
 // in its last hour is what it held in an early one.

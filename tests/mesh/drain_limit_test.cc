@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Batches that are refused because too much work is waiting.
 #include <optional>
 #include <string>

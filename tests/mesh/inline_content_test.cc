@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Short uploads that arrive whole, and are stored in the record of their batch.
 #include <filesystem>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // More streams than an initiator has threads: its other calls go on.
 #include <memory>
 #include <string>

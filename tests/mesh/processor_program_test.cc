@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The muster-processor program on a real NATS server: it waits for the server, works for a job that
 // is applied while it runs, and ends in order.
 #include <signal.h>

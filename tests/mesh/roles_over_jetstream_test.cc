@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One batch through an initiator, two processors and a controller that share only a NATS server, a
 // ledger and a report: its totals equal a direct sum, also if the server fails meanwhile.
 #include <fstream>

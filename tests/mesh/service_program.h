@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ServiceProgram: a service as users run it: a separate program, seen through its log, its port and
 // its exit code.
 #pragma once

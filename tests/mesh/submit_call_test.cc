@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchService.Submit: uploads, whole and in pieces, and what is refused.
 #include <optional>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Batches whose content the initiator has itself, as those of schedules.
 #include "services/initiator/submit/submit_whole.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The trace of a batch, on everything that belongs to the batch.
 #include <atomic>
 #include <memory>

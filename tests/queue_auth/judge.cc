@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // queue_auth_judge ACCOUNTS: reads requests from stdin, one JSON object in each line, and writes
 // what the Authenticator says of each: {"code":"AuthenticationFailed","detail":"…"}; "" is OK.
 // ACCOUNTS is a list as MUSTER_ACCOUNTS has it. The time is now.

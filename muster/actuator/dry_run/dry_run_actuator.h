@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DryRunActuator: reports what an actuator would do, and changes nothing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/actuator/dry_run/dry_run_actuator.h"
 
 #include <memory>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // KubernetesActuator: scales Deployments and StatefulSets. ChooseCosts chooses which pods of a
 // Deployment go first.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PodCache, and the bounds of the Kubernetes actuator, each with its reason.
 #pragma once
 

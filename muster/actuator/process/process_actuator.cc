@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/actuator/process/process_actuator.h"
 
 #include <sys/wait.h>

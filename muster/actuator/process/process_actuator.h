@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ProcessActuator runs replicas as processes of this host. RestartBackoff delays the restarts of a
 // failing program.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The contract of all actuators, over real processes.
 #include <memory>
 #include <string>

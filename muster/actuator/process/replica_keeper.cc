@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/actuator/process/replica_keeper.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The keeper process of one replica (Keep), and the log that it writes (ReplicaLog).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // muster-replica-keeper: see replica_keeper.h.
 #include <iostream>
 #include <string>

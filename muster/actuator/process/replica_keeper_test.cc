@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Agents run as separate programs, and die.
 
 #include "muster/actuator/process/replica_keeper.h"

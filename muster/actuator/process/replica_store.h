@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReplicaStore: the replicas of a state folder, each in a ReplicaFolder.
 //
 //   FOLDER/replicas/INSTANCE/    lives, or has ended since the last TakeInventory

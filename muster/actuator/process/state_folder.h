@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The files of a process actuator's state folder: the presence of agents, the lock, the ordered
 // replicas (DesiredState) and one folder for each replica (ReplicaFolder).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ThreadsActuator: parks and resumes processors that run already. WorkerClient makes its calls.
 #pragma once
 

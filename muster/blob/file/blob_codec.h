@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stored form of a blob; format 1. docs/storage_format.md shows all formats together.
 //
 //   +--------+-----------------+--------+--------+------------------+-----------

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/blob/file/file_blob_store.h"
 
 #include <sys/stat.h>

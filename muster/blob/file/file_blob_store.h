@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FileBlobStore: the BlobStore of a single machine; a file per blob, in one directory.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JetStreamBlobStore: the BlobStore that many machines share, in an object bucket of NATS
 // (object_layout.h).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The process is killed during Puts. The tests run on each server that NatsServer::Programs names.
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runs on each server that NatsServer::Programs names.
 
 #include "muster/blob/jetstream/jetstream_blob_store.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/blob/jetstream/object_layout.h"
 
 #include "absl/strings/escaping.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How blobs lie in JetStream, and the bounds of that, each with its reason.
 #pragma once
 

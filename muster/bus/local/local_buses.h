@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LocalTriggerBus, LocalHeartbeatBus: the multicast within one process.
 //
 // Publish itself calls the subscribers, one after the other and one publisher at a time. So all

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NatsTriggerBus and NatsHeartbeatBus: subjects, encoding and timeouts.
 
 #include "muster/bus/nats/nats_buses.h"

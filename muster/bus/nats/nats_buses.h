@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NatsTriggerBus, NatsHeartbeatBus: the multicast between processes, over core NATS.
 //
 // An event travels as a muster.v1.InterRoleCommunicationEvent on the subject

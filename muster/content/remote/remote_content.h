@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RemoteContent: the content of items whose initiator is another process.
 //
 //   same host    the processor opens the initiator's file and reads it there (a short-circuit read)

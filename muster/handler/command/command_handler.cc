@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/handler/command/command_handler.h"
 
 #include <algorithm>

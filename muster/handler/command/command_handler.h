@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A handler that is any program: started once per handler and kept, one line of JSON in and one out
 // for each work item. docs/command_handlers.md tells authors of such programs how to write one.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How a handler's program starts, dies, is held back, started anew and ended.
 #include <fcntl.h>
 #include <sys/stat.h>

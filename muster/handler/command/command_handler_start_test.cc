@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What no item can be blamed for: a program that cannot be started, takes no item, or has served
 // enough of them.
 #include <sys/stat.h>

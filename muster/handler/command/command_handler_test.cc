@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The requests that a program gets, and the outcomes of its answers.
 #include "muster/handler/command/command_handler.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversation: one request to a program and one answer from it, neither side waiting for the other
 // to read.
 #pragma once

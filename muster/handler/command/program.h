@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ProgramOf: the program of a command handler, found and described; StartProgram: starts it.
 #pragma once
 

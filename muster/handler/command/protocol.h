@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The lines between muster and a handler program, in both directions, and strict JSON for the
 // answers.
 #pragma once

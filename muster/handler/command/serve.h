@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Serve: the program's side of a conversation, for a handler that is linked into this program. It
 // lets a handler in C++ run in a process of its own by the same contract as any other program.
 #pragma once

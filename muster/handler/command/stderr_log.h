@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StderrLog: logs what a program writes to its stderr, line by line.
 #pragma once
 

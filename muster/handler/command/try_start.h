@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TryStart: starts a handler's program as its first item would, and ends it again.
 #pragma once
 

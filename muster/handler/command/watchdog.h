@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Watchdog: a deadline under a Clock, as a file descriptor that poll() can wait for.
 #pragma once
 

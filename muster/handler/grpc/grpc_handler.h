@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A handler over gRPC, and its bounds, each with its reason. The bounds named in
 // proto/muster/v1/handler_service.proto are promised to authors of handlers.
 #pragma once

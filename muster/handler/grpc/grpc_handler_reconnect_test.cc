@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connecting to a handler: its address, its readiness, and the reports about both.
 #include <atomic>
 #include <chrono>

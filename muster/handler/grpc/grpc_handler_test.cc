@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The messages of a call, on real servers on loopback.
 
 #include "muster/handler/grpc/grpc_handler.h"

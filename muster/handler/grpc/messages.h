@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The messages to and from a handler over gRPC. proto/muster/v1/handler_service.proto defines them.
 #pragma once
 

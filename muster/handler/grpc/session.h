@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Session: one call of HandlerService.Work, from `hello` to its end. A thread writes and a thread
 // reads; workers hand in items and wait for their answers, several at a time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/ledger/remote/remote_batch_records.h"
 
 #include <algorithm>

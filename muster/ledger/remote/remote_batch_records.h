@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RemoteBatchRecords: the batches of initiators in other processes, for a controller, a processor
 // or another initiator. It finds the initiator that has a batch by itself.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // On real servers on loopback.
 #include "muster/ledger/remote/remote_batch_records.h"
 

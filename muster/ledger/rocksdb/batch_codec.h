@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stored forms of a batch (proto/muster/v1/batch.proto), each in a
 // muster::rocksdb::CheckedValue.
 //

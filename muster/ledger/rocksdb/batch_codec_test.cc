@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stored bytes of a batch: golden forms, which no later change may alter.
 #include "muster/ledger/rocksdb/batch_codec.h"
 

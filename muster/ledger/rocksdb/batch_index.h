@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchIndex: which batches of a ledger are open or sealed, when something of the others is to be
 // removed, and which batches a job has, so that a start, a lookup and a sweep read these alone,
 // however many have ended. It is made of the batches' progress, and is written with it.

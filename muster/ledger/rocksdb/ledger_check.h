@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks every stored record of a ledger, and repairs it. A batch's source can give its items once
 // more, so a repair may forget items, but never make one up.
 //

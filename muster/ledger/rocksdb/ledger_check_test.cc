@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Damages each kind of stored record of a real ledger: the check names it, and after a repair the
 // batch's run continues with the ledger.
 #include "muster/ledger/rocksdb/ledger_check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 
 #include <algorithm>

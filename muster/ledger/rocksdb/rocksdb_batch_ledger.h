@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The batch ledger of one machine, in a RocksDB directory separate from the queue's, so that losing
 // the queue loses no batch.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What is taken away of a batch that is over, step by step.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Puts of many messages on a server that syncs each write.
 #include <set>
 #include <string>

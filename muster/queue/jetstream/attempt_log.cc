@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/jetstream/attempt_log.h"
 
 #include <map>

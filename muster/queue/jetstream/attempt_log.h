@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // AttemptLog: how many handler starts each message was charged, and whether its last holder died at
 // work. The delivery count of the server is not the same: a message that is fetched and given back
 // was delivered, but no handler has started.

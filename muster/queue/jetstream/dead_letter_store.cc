@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/jetstream/dead_letter_store.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DeadLetterStore: the poison messages of a queue. Each lies in the second stream of the queue,
 // under a subject of its own, with its cause in a header. So a message is stored once, however
 // often it is set aside.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DelayTable: the messages of one queue that this process gave back with a delay after a handler
 // had begun on them, until they are due.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HeldLog: which deliveries each process holds, so that others give them back at once when it dies.
 // Without that, each of them comes again only when its lease lapses.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A holder that died: what it held is given back before its leases end.
 
 #include "muster/queue/jetstream/held_log.h"

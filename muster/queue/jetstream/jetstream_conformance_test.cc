@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance suite, on each server that NatsServer::Programs names. The server's time is real
 // time, so it runs thirty times as fast here: the suite's half minute is a second.
 #include <memory>

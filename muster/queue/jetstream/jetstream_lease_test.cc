@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Holders in several processes: they die, settle late, or end each other's attempts.
 
 #include <unistd.h>

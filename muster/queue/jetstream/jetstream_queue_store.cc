@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JetStreamQueueStore: the QueueStore of many processes, on NATS JetStream.
 //
 // A queue is a work-queue stream with one durable pull consumer (stream_layout.h draws it). The

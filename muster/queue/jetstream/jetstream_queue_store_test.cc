@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests beyond the conformance suite, for an engine whose messages lie on a server. They run on
 // each server that NatsServer::Programs names.
 #include "muster/queue/jetstream/jetstream_queue_store.h"

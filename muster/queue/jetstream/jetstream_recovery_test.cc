@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The state after the server's death, and the answers to callers while the server is away.
 
 #include <memory>

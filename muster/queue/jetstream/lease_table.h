@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LeaseTable: the leases of one queue that this process holds, by the sequence of the message. The
 // server knows when a lease lapses but does not report it, and it accepts an acknowledgement from
 // any client.

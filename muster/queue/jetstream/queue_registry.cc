@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Metadata lies in the aside stream as a JSON object of strings.
 #include "muster/queue/jetstream/queue_registry.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueRegistry: makes, deletes and lists queues, keeps their metadata, and hands out the
 // StreamQueue of each.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueStatsReader: counts the waiting and the leased messages of a queue.
 //
 // The stream knows which messages are stored, the consumer which were delivered and acknowledged.

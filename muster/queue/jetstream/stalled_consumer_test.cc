@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Consumers of which the server delivers nothing new: they have their max_ack_pending of
 // deliveries, or an administrator has paused them.
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The names of a queue on the server; the settings of its streams and consumer; its receipts.
 //
 //   queue "acme/work"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StreamQueue: the messages of one existing queue, on its stream and consumer.
 #pragma once
 

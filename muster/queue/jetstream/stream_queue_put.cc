@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Put of StreamQueue.
 #include <algorithm>
 #include <string>

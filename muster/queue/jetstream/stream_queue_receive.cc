@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Receive, Peek, Scan and GiveBackOf of StreamQueue.
 #include <algorithm>
 #include <optional>

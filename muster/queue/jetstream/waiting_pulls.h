@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WaitingPulls: the pulls of this process that wait at the server for a message
 // (QueueStore::AwaitMessage).
 //

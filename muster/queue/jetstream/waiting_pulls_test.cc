@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages that a process waits for, on each server that NatsServer::Programs names.
 #include "muster/queue/jetstream/waiting_pulls.h"
 

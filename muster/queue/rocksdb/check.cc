@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks the messages of a queue store; QueueCatalog checks the records of queues, counters and the
 // store.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks every stored record of an embedded queue store, and repairs it.
 //
 //   damaged or missing      repair

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stored format of the embedded queue, as pure functions.
 //
 // Column families and their keys; u64 in keys is big-endian, so that a queue's messages lie

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stored bytes: a golden record of each kind, which no later change may alter.
 #include "muster/queue/rocksdb/codec.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collector: a thread that gives the disk space of what is gone back, also where queues are idle.
 //
 // A put or a receive deletes a few expired messages of its own queue. The collector has all queues

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // kill -9 at random instants: acknowledged puts are there, acknowledged deletes stay deleted.
 #include <unistd.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Leases whose holders died with the store's process.
 #include <memory>
 #include <vector>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DedupIds: the dedup ids of the messages of one queue. They lie on disk, so that a million of them
 // cost no memory; a bloom filter answers most look-ups of a new id.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DurableQueue: one queue of the embedded engine. Its order lives in memory (message_index.h), its
 // records in RocksDB (codec.h). Every verb that changes something takes three steps:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collect of DurableQueue.
 #include "muster/queue/rocksdb/durable_queue.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages between two queues of a store, and the notes that are kept beside messages.
 #include <map>
 #include <memory>

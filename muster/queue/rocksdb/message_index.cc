@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/rocksdb/message_index.h"
 
 #include "muster/base/check.h"

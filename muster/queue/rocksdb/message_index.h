@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MessageIndex: the messages of a queue and the order in which they become visible, in memory. It
 // makes a receive cost the same at any depth: the index yields the next messages, their bodies are
 // read by key, and no scan ever meets the tombstones of deleted messages.

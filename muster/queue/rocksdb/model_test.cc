@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Any sequence of commands, crashes among them: the engine answers as the model of a queue does.
 //
 // MUSTER_TEST_SEED=random takes other sequences. A failure shows the shortest sequence that fails,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages that move between two queues, with their cause: what is kept, what is refused, and that
 // a message is in exactly one of both queues, also when the process is killed.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/rocksdb/queue_catalog.h"
 
 #include "absl/strings/escaping.h"

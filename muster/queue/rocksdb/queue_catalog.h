@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueCatalog: the queues that a check finds in an embedded store, from their own records and from
 // their messages. It rebuilds a lost queue record from the messages.
 #pragma once

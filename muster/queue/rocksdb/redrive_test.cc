@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A redrive of many messages goes in steps: the effect on other calls, and after a failure.
 #include <atomic>
 #include <functional>

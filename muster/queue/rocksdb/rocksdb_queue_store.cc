@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Opens a store, loads its queues and messages into memory, and passes each verb to its queue.
 
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RocksDbQueueStore: the embedded durable queue engine, one directory, one process.
 //
 // The engine syncs the effect of Put, Update, Delete, DeadLetter, Redrive, Clear and of every

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests of the embedded engine alone: its files, their damage, and failing writes.
 // rocksdb_conformance_test.cc has the tests that every engine must pass.
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"

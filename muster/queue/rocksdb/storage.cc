@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Opens the files of a store, and reads and writes its records.
 
 #include "muster/queue/rocksdb/storage.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Storage: the files of one embedded store, and the state that all its queues share: the epoch, the
 // salt of ids, the lease counter and the clock of the engine.
 #pragma once

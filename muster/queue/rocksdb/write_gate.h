@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WriteGate: admits many writers at a time, or one that waits until all others have left.
 #pragma once
 

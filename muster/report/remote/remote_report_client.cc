@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/report/remote/remote_report_client.h"
 
 #include <algorithm>

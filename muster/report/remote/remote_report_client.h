@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RemoteReportClient: the ReportClient for a controller in another process, which it is given or
 // finds by itself.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CommitRun: one commit of the report, inside of the caller's transaction.
 #pragma once
 

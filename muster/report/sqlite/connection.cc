@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connection registers two SQL functions that add exactly, because SQLite itself would turn a large
 // sum into a rounded float:
 //   muster_add_decimal(a, b)   TEXT + TEXT → TEXT, base::Decimal

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connection and Statement: SQLite behind absl::Status and absl::string_view. Nothing here knows of
 // batches. Each file has page sums (page_sums.h), if a Connection made it.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Changes bytes of a report's file. A read gives what was counted, or DataLoss, and never another
 // number.
 #include "muster/base/damage.h"

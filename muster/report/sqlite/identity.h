@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Identity: which report a file is, and who may write to it. One row, which each change of the
 // report reads in its own transaction: a controller that another one has taken over from writes
 // nothing more.

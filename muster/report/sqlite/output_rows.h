@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The rows of output records: those of an item in pieces, so that a reader holds a few of them.
 //
 // A piece is an OutputRecords message (proto/muster/v1/item_result.proto) with as many of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Page sums: a checksum in each page of a report's file. SQLite has none, and reads a changed digit
 // of a sum as it reads any other.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks a report: each page, the write-ahead log, and each batch against its receipt or its
 // running totals. A repair keeps the damaged files, and makes the report again of the batches that
 // are sound. The others are taken away: their runs count their items again, from the ledger.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The rows of retries (muster/report/retry.h). A reader takes missing tables, as an older muster
 // leaves them, for empty.
 //

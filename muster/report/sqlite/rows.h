@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The rows of batches (their running totals, kept by each commit), of items and of rejections.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The schema of a report database, and the groups' own tables (at the end of this file).
 //
 //   muster_table      a group's table: its job and group

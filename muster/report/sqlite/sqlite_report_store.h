@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The report in one SQLite file: WAL, synchronous=FULL, one writer and any number of readers.
 //
 //   sqlite3 .muster/report.db 'select * from by_customer'

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SQLite's own matters: the file, its tables, and behavior when the file is damaged or the disk is
 // full.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SQLite's own form of the log (https://sqlite.org/fileformat2.html#walformat); integers are
 // big-endian.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Finds damage in a report's write-ahead log. SQLite ends the replay of a log at the first record
 // with a wrong checksum, in silence, because a crash leaves such a record at the end. If commits
 // follow it, it is damage, and what was acknowledged in them is gone.

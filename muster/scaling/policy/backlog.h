@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BacklogTracker: the unfinished work of one target, by the time when it was put. Announcements add
 // work at once; readings of the queues correct the numbers.
 //

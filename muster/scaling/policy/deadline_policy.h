@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DeadlinePolicy: the default policy, and its options.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Properties of the deadline policy for all observations.
 #include "gtest/gtest.h"
 #include "rapidcheck.h"

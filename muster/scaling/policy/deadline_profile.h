@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The deadline profile: the number of replicas that the queued work needs, each part of it by its
 // own deadline. The formula is neither depth divided by a target nor arrival rate plus drain,
 // because the backlog already contains the arrivals.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ServiceRate: the speed of a replica for each number of dequeue tasks, learned from heartbeats.
 // ColdStart: the time that a replica takes to start.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SeasonalForecast: forecasts the work of an hour from the same hour of earlier days and weeks, by
 // Holt-Winters smoothing with two seasons. Policies use it only to keep idle replicas, never to
 // start any.

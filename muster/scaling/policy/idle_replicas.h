@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // IdleReplicas: which replicas are idle, and for how long to keep them.
 //
 // IdleHold: how many idle replicas may go. A replica that goes too early costs a cold start when it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The interface of scaling policies: what a policy observes, what it decides, and the bounds of its
 // memory and numbers, each with its reason.
 #pragma once

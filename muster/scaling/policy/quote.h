@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Quote: predicts the outcome of work that would be put now. The same policy decides on the same
 // figures as in the service, but nothing is carried out.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Properties of a quote for all observations.
 #include "gtest/gtest.h"
 #include "muster/scaling/policy/quote.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conversions for ScalingService.Simulate. A service answers the call with
 //
 //   MUSTER_ASSIGN_OR_RETURN(const Quotation quotation,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sizing by queueing theory (M/M/c) for promises that leave no slack to queue in, and the sizing of
 // dequeue tasks and of the standby pool.
 #pragma once

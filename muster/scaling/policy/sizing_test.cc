@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The small rules: threads before replicas, the standby pool, the fleet without statistics, and
 // invalid input.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Workload: the queued work of a target, with estimates of completions, arrivals and speed.
 //
 // CompletionEstimate: the work that the replicas have probably done since the queues were last

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Estimates from readings: arrivals, work that is probably done, real speed.
 #include "muster/scaling/policy/workload.h"
 

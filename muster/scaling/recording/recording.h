@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Recordings: the inputs and decisions of a scaling policy in a live run, so that the run can be
 // replayed.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Replays a recorded run and compares the decisions.
 #pragma once
 

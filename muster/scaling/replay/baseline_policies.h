@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Baseline policies for comparison: a fixed number, backlog per instance, and KEDA with the
 // Kubernetes autoscaler.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Each constant of KEDA and of the Horizontal Pod Autoscaler, shown by its effect.
 #include "muster/scaling/replay/baseline_policies.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Random times that are the same on every machine.
 //
 // PortableLog and PortableExp yield the same bits on every machine. C libraries differ in the last

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The arithmetic below the simulator: portable functions, random times, percentiles.
 #include "muster/scaling/replay/distribution.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The results of a replay.
 //
 // LatencyHistogram: percentiles of millions of latencies in a fixed amount of memory.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The options of the simulator, and its bounds, each with its reason.
 #pragma once
 

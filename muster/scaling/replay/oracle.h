@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The oracle: the least cost of serving a trace in time. It is computed from a taut string between
 // two walls.
 #pragma once

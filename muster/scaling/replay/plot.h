@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plot: draws a replay as one picture.
 #pragma once
 

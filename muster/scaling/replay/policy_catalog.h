@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Finds policies by the names that `muster replay --policy` accepts.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Compares quotes with simulated runs of the quoted work.
 #include <algorithm>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Replay: compares several policies on one trace.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Simulate: runs one policy on one trace, on a simulated clock.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Station: the simulated queue and its replicas. Starting: the replicas that are starting.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A trace: the numbers of items and their arrival times.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Calendar: the windows of time of a constraint, with their starts as CronFields or DayPatterns.
 //
 // CronFields: start times in the five fields of a crontab line.

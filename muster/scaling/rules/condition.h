@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Condition: decides whether a reaction acts, such as "age > 0.5*sla and grow > 0".
 //
 //   condition  = and-part { "or" and-part }

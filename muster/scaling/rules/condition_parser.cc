@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A tokenizer and a recursive parser, in this order.
 
 #include "muster/scaling/rules/condition_parser.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Parses a condition into a tree and checks that kinds fit.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ConstraintSchedule: the limits of a target at an instant. BudgetAccount: the replica-minutes that
 // a target has used.
 #pragma once

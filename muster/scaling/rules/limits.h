@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Every bound of the rules, with its reason.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Operands: the values that conditions compare. MetricWindow: one metric over a window of time,
 // aggregated to one number.
 #pragma once

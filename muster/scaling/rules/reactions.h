@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reactions: applies a target's reactive rules to the number that a policy wants.
 //
 // The policy's own answer has the lowest rank. The rules apply in ascending rank, each rank to the

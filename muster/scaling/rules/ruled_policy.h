@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RuledPolicy: runs another policy within the rules of a target.
 #pragma once
 

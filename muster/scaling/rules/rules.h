@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Rules: the demands on the scaling agent, as read from a rules file and checked.
 #pragma once
 

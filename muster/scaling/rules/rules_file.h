@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads rules files, which are strict YAML. schema/rules.schema.json states the same format for
 // editors.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The sections of a rules file: each function reads one of them into its part of Rules. They are
 // read in this order, because each refers to definitions of the sections before it.
 #pragma once

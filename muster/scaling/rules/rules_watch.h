@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RulesWatch: follows a rules file. ActiveRules: the rules in force, which only valid rules
 // replace.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ConsumerInbox: where the server sends what the consumers of a store deliver. All consumers share
 // one subscription, and so one thread.
 #pragma once

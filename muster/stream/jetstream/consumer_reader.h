@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ConsumerReader: reads a partition by a pull consumer of its own.
 //
 //   server ── pull: up to kPullEvents, kPullBytes, waiting ──► buffer ── Next ──► caller

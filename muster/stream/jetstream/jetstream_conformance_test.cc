@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance suite, on each server that NatsServer::Programs names, with and without atomic
 // appends.
 #include <memory>

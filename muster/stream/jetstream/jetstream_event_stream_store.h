@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JetStreamEventStreamStore: the EventStreamStore that many machines share, on NATS JetStream
 // (stream_layout.h).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The layout of event streams in JetStream: one stream of the server for each partition, so that
 // the server's sequence is the offset, and its first and last sequence are the extent.
 //

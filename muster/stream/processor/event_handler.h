@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // EventHandler: what the user of an EventProcessor provides.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/stream/processor/event_processor.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // EventProcessor: reads a stream for a group, together with the group's other processors: each
 // partition has one owner at a time, and its events are handled one after the other, from the
 // group's checkpoint on.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fetchers of an EventProcessor: they open partitions and read ahead.
 #include <algorithm>
 #include <utility>

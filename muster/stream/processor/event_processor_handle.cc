@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The handler threads of an EventProcessor: they call the handler, and close partitions.
 #include <algorithm>
 #include <exception>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The settings of an EventProcessor, and their limits.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PartitionSource: reads the events of one partition for one owner, from the group's checkpoint on.
 #pragma once
 

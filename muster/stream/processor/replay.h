@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Replay: moves a group's checkpoint of one partition, for the group's processors to go on there.
 #pragma once
 

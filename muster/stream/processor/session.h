@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Session: one partition of an EventProcessor, from when its events may be read until it is closed.
 // A replay ends one session and begins another under the same epoch.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Two groups on one stream, with a real server and real processes that join, leave and
 // are killed; and what handles the events remembers (partition, offset), so that nothing counts
 // twice.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RemoteEventStreamStore: the event streams that an initiator serves (StreamService), for programs
 // that do not reach their engine.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks the events of a stream store; StreamCatalog checks the records of streams and partitions.
 
 #include "muster/stream/rocksdb/check.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks every stored record of embedded event streams, and repairs them.
 //
 //   damaged or missing    repair

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Damages each kind of stored record of a real store: the check names it, and a repair mends it at
 // the cost of that record alone.
 #include "muster/stream/rocksdb/check.h"

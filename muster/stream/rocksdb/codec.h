@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stored format of embedded event streams, as pure functions. docs/storage_format.md shows all
 // formats together.
 //

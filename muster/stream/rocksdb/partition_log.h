@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PartitionLog: one partition of an embedded stream, and its readers.
 //
 //      first            next          written_next

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RetentionSweeper: the thread that removes events whose retention is over.
 //
 // It sleeps until the first partition is due, or for ever while none is: an idle store costs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/stream/rocksdb/rocksdb_event_stream_store.h"
 
 #include <optional>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RocksDbEventStreamStore: the EventStreamStore of a single machine, in a RocksDB directory of its
 // own.
 #pragma once

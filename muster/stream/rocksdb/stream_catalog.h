@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StreamCatalog: the records of the store, of streams and of partitions, as a check reads them and
 // a repair mends them.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JetStreamSyncStore: the OptimisticSyncStore that many machines share, in a key-value bucket of
 // NATS (its layout is below). The server does the compare-and-set.
 #pragma once

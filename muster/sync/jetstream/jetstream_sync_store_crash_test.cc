@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The server is killed during writes, and started again.
 #include <memory>
 #include <set>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RocksDbSyncStore: the OptimisticSyncStore of a single machine, in a RocksDB directory of its own.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CallThread: makes calls that may hang, one at a time, on a thread that can be left behind.
 //
 //   Run(call) ─► thread: call() ─► its answer

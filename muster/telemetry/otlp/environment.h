@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OtlpSettings: what the variables of OpenTelemetry (OTEL_…) say about the export. muster reads
 // them itself, by the specification, and tells the library all that it is to do.
 #pragma once

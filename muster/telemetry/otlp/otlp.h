@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OtlpExport: pushes the telemetry of a process to an OpenTelemetry collector, by OTLP over gRPC:
 // spans and log records as they come, metrics now and then.
 //

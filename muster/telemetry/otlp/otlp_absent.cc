@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // For builds without the OpenTelemetry library.
 #include "absl/status/status.h"
 #include "muster/telemetry/otlp/environment.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Fills the records of the OpenTelemetry library with what muster has recorded. Only for the OTLP
 // export: the one place where muster meets the types of that library.
 #pragma once

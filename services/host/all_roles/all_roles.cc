@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/host/all_roles/all_roles.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // AllRoles: initiator, processor and controller as one role of one host, for `muster up`. They talk
 // gRPC to each other as they would on three hosts.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Quotes: forecasts a batch before it is submitted. The initiator knows how it would split the
 // batch; the leading scaling agent knows how processors would work on its items.
 #pragma once

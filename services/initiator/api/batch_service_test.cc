@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // On real servers on loopback.
 #include "services/initiator/api/batch_service.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchWatches: the WatchBatch calls of an initiator. They hold no threads.
 //
 //   client ──WatchBatch──► Watcher ─┐

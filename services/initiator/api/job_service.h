@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JobService: the jobs of a mesh, for users (proto/muster/v1/job_service.proto).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // On a real server on loopback.
 #include "services/initiator/api/job_service.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LedgerService: gives controllers, processors and other initiators access to this initiator's
 // ledger and to the content of its batches (proto/muster/v1/ledger_service.proto).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/initiator/api/ledger_service.h"
 
 #include <memory>

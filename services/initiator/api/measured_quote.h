@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MeasuredQuote: the forecast of a batch where no scaling agent makes one: from the speed of the
 // last batches of its job, as the ledger has them.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MeshReopener: reopens batches of any initiator, for a redrive: the poison queue of a job holds
 // messages of all initiators' batches.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PartitionService: shows the groups of a mesh and moves their partitions
 // (proto/muster/v1/partition_service.proto).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ProcessCall: one call of StreamService.ProcessEvents: an event processor whose handler is at the
 // other end of the call.
 #pragma once

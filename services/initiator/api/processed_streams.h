@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ProcessedStreams: the event processors that an initiator runs for its callers, and how far behind
 // the ends of their streams their checkpoints are, read at each scrape.
 #pragma once

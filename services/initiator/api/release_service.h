@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReleaseService: lets parked processors go, and shows who is parked, for users
 // (proto/muster/v1/release_service.proto).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Retries: submits once more what failed of a batch (BatchService.RetryRejections): transactions
 // that it rejected, and all of items that were given up.
 //

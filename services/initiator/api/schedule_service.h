@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScheduleService: the schedules of a mesh, for users (proto/muster/v1/schedule_service.proto).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Schedules through their service and their runners, over every store that keeps records and blobs:
 // on this machine, and on each NATS server that NatsServer::Programs names.
 #include "services/initiator/api/schedule_service.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StreamService: parses each request, then asks the stream store. An unsound request is
 // InvalidArgument, with a BadRequest that names the field.
 

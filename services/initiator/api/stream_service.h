@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StreamService: makes, feeds and reads an initiator's event streams
 // (proto/muster/v1/stream_service.proto).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SubmitCall: one stream of BatchService.Submit, from its header to its seal.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WaitReasons: why nothing is done for a batch, in one sentence: what is missing, since when
 // nothing was counted, and what to do. It is decided here alone: `batch get`, `batch list`, `batch
 // watch`, `batch submit --wait`, the Python client and `muster doctor` show it as the batch's

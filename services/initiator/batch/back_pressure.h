@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BackPressure: keeps an initiator from running further ahead of the workers than the bounds of a
 // job's input queue allow, by items and by bytes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/initiator/batch/back_pressure.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FirstBatchNumber: where batch numbers begin when the record that counts them is missing.
 //
 // The mesh is new then, or its broker has lost its data. Numbers that were given before live on in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/initiator/batch/batch_number_recovery.h"
 
 #include <memory>

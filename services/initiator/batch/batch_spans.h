@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchSpans: the initiator's spans in the trace of a batch (item/batch_trace.h): submit, create,
 // send, and that of the batch as a whole.
 #pragma once

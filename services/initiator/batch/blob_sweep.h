@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BlobSweep: deletes blobs that no batch needs and that their owners do not delete, because they
 // died, or were dropped, before they could.
 //

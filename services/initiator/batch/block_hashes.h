@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BlockHashes: hashes of the blocks of a batch's content, taken when it arrives, or when all of it
 // is compared with its seal. The file is held against them when it is read: what the disk, or a
 // person, has changed meanwhile would be split as if it had been sent.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CancelAcks: collects the acknowledgements of processors that they no longer work on a cancelled
 // batch.
 #pragma once

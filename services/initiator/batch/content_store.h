@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ContentStore: where the initiator keeps the content of batches whose submitter uploads it.
 #pragma once
 

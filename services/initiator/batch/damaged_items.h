@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DamagedItems: for each batch whose content was found damaged, the item at which it was found. The
 // readers of content note it, and the batch's engine stops the batch until that item can be read.
 #pragma once

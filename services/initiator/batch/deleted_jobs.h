@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DeletedJobs: removes what jobs have left that were deleted, once no batch of them is open:
 //
 //   queues     files or, on NATS, streams and consumers; with their held keys

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A batch is bound to a revision of its job; the ledger keeps
 // that revision, so that RestoreJob can put it back.
 

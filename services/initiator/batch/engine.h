@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchEngine: one batch on its way from its source until its results are counted, in steps.
 //
 //   split and put what has arrived ─► seal ─► results are counted ─► done

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchEngine where the queue is full.
 #include <memory>
 #include <set>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What BatchEngine does about items that a queue has lost, and about items that no worker fits.
 #include <memory>
 #include <string>

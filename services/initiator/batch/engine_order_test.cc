@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Batches of a job with order_by: each is put after those that were taken in before it.
 #include <fstream>
 #include <memory>

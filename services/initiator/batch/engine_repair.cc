@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How an engine looks after a batch whose items are in the queue: it suspends the batch while no
 // worker can work on it, and puts again what the queue has lost.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How a loss is found whatever waits in the queues of the job for long: BatchEngine looks through
 // them (QueueScan).
 #include <cstdint>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchEngine and RunToEnd. What becomes of lost items is in engine_loss_test.cc.
 #include "services/initiator/batch/engine.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchEnqueuer: splits a batch into work items, and puts them into the partitions of the job's
 // input queue.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchEnqueuer with a job that has order_by: items of one key each, put in order.
 #include <fstream>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/initiator/batch/job_queues.h"
 
 #include "muster/base/status.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JobQueues: creates the missing queues of jobs, for items and for results. It remembers for a
 // while which queues exist, and as what, so that not every batch asks the store for them.
 #pragma once

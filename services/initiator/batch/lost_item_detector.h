@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LostItemDetector: finds the items of a sealed batch that are in no queue and were not counted
 // either. A queue may lose what it acknowledged; the ledger does not.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchOpener: finds the batch that a submission of an input continues or repeats, or records a new
 // one. RecordUnderNewNumber: gives a new batch its number.
 #pragma once

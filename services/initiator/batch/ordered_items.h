@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OrderedItems: the items of a batch whose job has order_by, each with records of one key.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueScan: looks through the queues of a job for the items of its open batches, whatever else
 // waits there, and whoever holds it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchService.ReadRecords: records of a batch as they were submitted.
 #pragma once
 

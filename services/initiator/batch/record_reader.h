@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RecordReader: reads records of a batch again, as they were submitted, by the boundaries of their
 // items.
 //

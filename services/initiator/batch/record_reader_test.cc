@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // On a real ledger; the content is in memory.
 #include "services/initiator/batch/record_reader.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchRemover: deletes what is left of batches that are over, as their retention says:
 //
 //   blobs     those of its large items, but for dead-lettered ones; its engine does it as soon as

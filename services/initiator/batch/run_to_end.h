@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RunToEnd: steps one batch on the calling thread until it ends. BatchScheduler does the same for
 // all batches of a server.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchScheduler: steps every incomplete batch of this initiator until it is complete, with a fixed
 // number of threads for any number of batches, and keeps the status of each.
 //

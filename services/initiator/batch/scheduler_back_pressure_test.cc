@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchScheduler where queues are full: batches stand in line, and hold up no other queue.
 #include <fstream>
 #include <functional>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How a batch is cancelled: recorded first, then told to its workers and its sender.
 #include <algorithm>
 

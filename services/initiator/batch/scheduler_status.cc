@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the scheduler says of a batch: from the ledger, its own entry, and the report.
 #include <set>
 

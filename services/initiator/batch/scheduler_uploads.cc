@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What becomes of an upload that its client leaves before it is whole: it waits, and then expires.
 #include <algorithm>
 #include <memory>

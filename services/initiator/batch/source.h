@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BatchSource: the input of a batch. The initiator cuts it into slices once, and later reads it
 // again by the recorded boundaries.
 #pragma once

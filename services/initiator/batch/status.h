@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Converts the status of a batch into the message that BatchService answers.
 #pragma once
 

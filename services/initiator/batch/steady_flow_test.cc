@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A flow of batches that are kept for an hour, on real stores, over hours of the test's clock: what
 // it takes of the disk does not grow with the time. It fills the stores' logs several times over.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StoppedUploads: the uploads of an initiator that are not whole, and that no client sends. Each
 // waits for its client to go on, until it expires.
 //

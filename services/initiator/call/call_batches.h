@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CallBatches: makes durable batches of the records of calls.
 #pragma once
 

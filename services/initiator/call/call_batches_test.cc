@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Batches of calls over a job that another initiator of the mesh changes.
 #include "services/initiator/call/call_batches.h"
 

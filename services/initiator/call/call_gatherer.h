@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CallGatherer: gathers the records of calls in batches, and gives each call its own answer.
 //
 //   call ─┐                  make durable            on its way             its outcome

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CallOutcomes: reads from the report what became of the records of a complete batch.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CallService: answers calls of single records (proto/muster/v1/call_service.proto). A call holds
 // no thread.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RecordForm: what the record of a call must be for its job, and what precedes records in a batch.
 #pragma once
 

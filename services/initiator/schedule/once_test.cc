@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An occurrence is submitted once, also if its batch ends or the note about it is lost: two
 // initiators with a runner and a ledger each, and one sync store between them.
 #include <functional>

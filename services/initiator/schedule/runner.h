@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScheduleRunner: submits the occurrences of a mesh's schedules, when they are due.
 //
 //   sleep until the next occurrence, or kLookInterval, or Wake

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Admission: refuses a new batch while the waiting items of its job would take longer than
 // queue.max_drain.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests with fake queue depths, fake heartbeats and a fake scaling agent.
 
 #include "services/initiator/submit/admission.h"

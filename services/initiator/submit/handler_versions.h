@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HandlerVersions: chooses the handler version that a batch is bound to when its submitter names
 // none.
 #pragma once

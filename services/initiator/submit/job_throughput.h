@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // JobThroughput: how fast the live processors can work for each job, estimated from their
 // heartbeats.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RequestClaims: makes a request id mean one batch in a mesh with several initiators, whose ledgers
 // know only their own batches.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Initiators with a ledger each, and one sync store between them.
 #include "services/initiator/submit/request_claims.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Submissions: finds the batch that a submission continues or repeats, or records a new one.
 //
 // Where other initiators take batches in, too, what the mesh must agree to and what the disk must

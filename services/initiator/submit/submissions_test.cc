@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A submit beside what it waits for: two initiators with a ledger and a registry each, and one sync
 // store between them.
 #include "services/initiator/submit/submissions.h"

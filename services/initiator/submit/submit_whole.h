@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SubmitWhole: submits a batch whose content this process has as a whole, as BatchService.Submit
 // does for a stream.
 #pragma once

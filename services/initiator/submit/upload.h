@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Upload: the arriving content of one batch: a file that grows piece by piece. The initiator splits
 // it while it grows, as far as it is synced.
 //

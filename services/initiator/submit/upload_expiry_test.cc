@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Uploads whose clients go away: of each that is not gone on with, nothing stays.
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // UploadSyncer: syncs an upload while more of it arrives.
 #pragma once
 

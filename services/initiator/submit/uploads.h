@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Uploads: the folder with the content of this initiator's batches, one file for each batch, except
 // for inline content (kMaxInlineContentBytes in source.h). A file stays for some time after its
 // batch is complete: any item can be made again from it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Account: a name and its keys. AccountSource: where the gateway looks accounts up.
 //
 // An account is written NAME:KEY or NAME:KEY:KEY2, with keys in base64. A list of accounts, as in

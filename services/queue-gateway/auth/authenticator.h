@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Authenticator: decides whether a request may do its operation. A caller proves that by one of
 //
 //   Authorization: SharedKey ACCOUNT:SIGNATURE      either key of the account; shared_key.h

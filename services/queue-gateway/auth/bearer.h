@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BearerVerifier: checks OAuth 2.0 bearer tokens (RFC 6750), which are signed JWTs (RFC 7519).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The canonical forms of a request that shared keys sign; shared_key.h draws them whole. Each
 // function answers the forms that clients make, the usual one first, and none twice.
 #pragma once

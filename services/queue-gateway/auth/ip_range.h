@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // IpRange: the addresses that a shared access signature may be used from.
 #pragma once
 

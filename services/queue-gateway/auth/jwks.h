@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // KeySet: the public keys of a JSON Web Key Set (RFC 7517), for the signatures of tokens.
 #pragma once
 

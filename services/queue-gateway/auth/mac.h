@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Message authentication codes, and the two kinds of base64 that carry them.
 #pragma once
 

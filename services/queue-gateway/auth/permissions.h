@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What an operation needs of a shared access signature.
 #pragma once
 

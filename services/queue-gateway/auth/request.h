@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SignedRequest: what of an HTTP request its authentication reads. Operation: what the request asks
 // of the gateway.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shared access signatures: a query that holds what it allows, and an HMAC of that by a key of the
 // account.
 //

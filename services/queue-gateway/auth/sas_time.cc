@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Digit by digit: Abseil's parser takes more than clients may send, "infinite-future" for one.
 
 #include "services/queue-gateway/auth/sas_time.h"

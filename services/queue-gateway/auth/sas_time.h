@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The times of shared access signatures and of stored access policies.
 #pragma once
 

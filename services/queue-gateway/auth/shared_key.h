@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shared keys: a request is signed by HMAC-SHA256 with a key of its account, and carries
 //
 //   Authorization: SharedKey ACCOUNT:SIGNATURE         or SharedKeyLite

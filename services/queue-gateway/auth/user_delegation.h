@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // User delegation keys: what a caller with a bearer token gets, to sign shared access signatures
 // with it that name the caller.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Verdict: whether a request may go on, and else what its caller is told.
 #pragma once
 

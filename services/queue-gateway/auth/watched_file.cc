@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/auth/watched_file.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WatchedFile: what a small file says, read again when the file has changed.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connection: one peer of the HTTP server, from its first byte to its last.
 //
 // All of it happens on the thread of its socket; only ConnectionHost::Run carries a request away to

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What an HTTP request and its reply are to the gateway, without the library that reads them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Server: an HTTP/1.1 server, for requests whose work blocks.
 //
 //   accept ─► connection: header ─► body ─► worker: handler ─► reply ─┐

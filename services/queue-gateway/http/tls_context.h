@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TlsContext: the certificate of an HTTPS server, read again when its files change.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The access control list of a queue: its stored access policies.
 //
 // It is a record of the sync store, "queue-gateway/acl/ACCOUNT/QUEUE":

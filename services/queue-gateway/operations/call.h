@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What an operation is called with, and what it stands on.
 #pragma once
 

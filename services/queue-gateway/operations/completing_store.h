@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CompletingStore: a queue store in front of an engine that lacks abilities which the API needs. It
 // makes up for those that can be made up for, and keeps nothing: what one process receives, another
 // one settles.

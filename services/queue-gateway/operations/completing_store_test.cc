@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What CompletingStore makes up for, in front of an engine that cannot: the embedded one, cut down
 // to what a NATS server offers.
 #include "services/queue-gateway/operations/completing_store.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Whether the body of a request is what its Content-MD5 says.
 #pragma once
 

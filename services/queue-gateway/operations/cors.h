@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cross-origin resource sharing: which pages of other origins may see replies.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What Azure's API does not have: the counts of a queue, its poison with the causes, and its
 // redrive. All answer JSON.
 #include <algorithm>

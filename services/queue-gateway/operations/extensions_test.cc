@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the gateway does beyond Azure's contract, by the metadata of a queue.
 #include "nlohmann/json.hpp"
 #include "services/queue-gateway/operations/operations_fixture.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Get, which leases messages, and peek, which shows them.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bounds of the query parameters that several operations have.
 #pragma once
 

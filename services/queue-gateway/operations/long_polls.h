@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LongPolls: gets that wait for a message, of queues with muster-longpoll.
 //
 //   Wait ─► waiters of the queue, in order ──► round: take for the first ─► done, the next …

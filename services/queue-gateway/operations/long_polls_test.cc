@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Gets that wait: which of them gets a message, when, and what frees them.
 #include "services/queue-gateway/operations/long_polls.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The text of messages, on its way in and out.
 #pragma once
 

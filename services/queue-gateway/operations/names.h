@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Names that callers choose: of queues, and of their metadata.
 #pragma once
 

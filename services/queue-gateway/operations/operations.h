@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The operations of the Queue Storage API. Each of them checks what it was given, reads what it
 // needs, acts, and replies, in this order. All are thread-safe.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OperationsFixture: the operations over an engine of their own, called as the gateway calls them.
 #pragma once
 

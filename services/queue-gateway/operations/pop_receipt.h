@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Pop receipts: the receipts of the engine, each tied to the id of its message.
 //
 //   RECEIPT.CHECK    CHECK: 8 hexadecimal digits of the fingerprint of the message's id

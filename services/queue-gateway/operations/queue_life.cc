@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Create, delete, and the metadata of a queue.
 #include <algorithm>
 #include <cstdint>

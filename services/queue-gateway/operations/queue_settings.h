@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueSettings: what the metadata of a queue ask of the gateway beyond Azure's contract.
 //
 //   muster-maxdequeue  1 to 1,000,000   a message is received so often at most; then it is poison

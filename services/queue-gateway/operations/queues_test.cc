@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/store_decorators.h"
 #include "services/queue-gateway/operations/operations_fixture.h"
 

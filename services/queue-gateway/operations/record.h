@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Records of the sync store that are replaced whole: the last writer wins.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The properties of an account's queue service: logging, metrics and CORS rules.
 //
 // They are a record of the sync store, "queue-gateway/properties/ACCOUNT": the XML document that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a holder does with a message: update, delete; and clear, which asks for no holder.
 #include <stop_token>
 #include <utility>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Get Messages in its parts, between which it may wait. It receives messages for a caller, and puts
 // those that were received too often into the poison queue.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WakingStore: a queue store that wakes the gets which wait for messages, after each call that may
 // have brought one.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Error: why a request is refused, as the Queue Storage API says it. The table of all codes, with
 // their HTTP status and text, is in error.cc.
 #pragma once

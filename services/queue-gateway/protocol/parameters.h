@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Parameters: reads the query parameters of one request, and keeps the first error.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Replies: what all replies have in common.
 #pragma once
 

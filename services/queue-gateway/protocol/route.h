@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Route: what a request is about, and what it asks for.
 //
 //   path style   http://HOST:PORT/ACCOUNT/QUEUE/messages/ID

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The target of a request, taken apart: its path and its query parameters.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The versions of the Queue Storage API, each the date of its release.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // XmlWriter: writes the XML documents of replies.
 #pragma once
 

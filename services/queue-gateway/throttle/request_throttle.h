@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RequestThrottle: refuses the requests to a queue, or of an account, that are beyond a target.
 //
 // Each request that is admitted takes 1/target s of the queue's time; a queue may be ahead of its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance tests of every Actuator. The test of an actuator includes this file, and in
 // namespace actuator::conformance says
 //

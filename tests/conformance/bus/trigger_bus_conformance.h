@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance tests of every TriggerBus. The test of an engine includes this file, and in
 // namespace bus::conformance says
 //

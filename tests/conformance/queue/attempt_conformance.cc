@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Attempts, interrupted holders, poison and redrive.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The content of a queue: order, lifetimes, bodies, dedup, metadata, statistics, limits (req.
 // 6–15).
 #include "gmock/gmock.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance suite of the QueueStore seam. It uses an engine only through queue_store.h, reads
 // its traits, and skips the tests of abilities that they do not promise.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reclaim: a reader that is alone with a queue takes over from one that died.
 #include <string>
 #include <vector>

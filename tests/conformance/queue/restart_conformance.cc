@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // State that survives a restart, and guarantees among threads.
 #include <atomic>
 #include <random>

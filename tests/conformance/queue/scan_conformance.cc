@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Scan: all that a queue holds, in the order of its puts.
 #include <atomic>
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waiting for a message, where the engine can (Traits::long_poll).
 #include <memory>
 #include <optional>

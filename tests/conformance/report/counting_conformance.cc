@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Each item counts exactly once, however often its result is delivered.
 #include <algorithm>
 #include <random>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Output records count exactly once with their item.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An item whose sum would overflow is given up with its cause; the other items count, and no sum
 // ever wraps.
 #include <limits>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The receipt proves a batch, and says so only when it is true.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"

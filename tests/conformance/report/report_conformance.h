@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance suite of the ReportStore seam. It uses a store only through report_store.h.
 //
 // In a store's test, within this namespace:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Rejections are retried once.
 #include <cstdint>
 #include <map>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What an append keeps: its order, its bytes, its offsets.
 #include <atomic>
 #include <map>

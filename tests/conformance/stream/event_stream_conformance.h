@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance suite of the EventStreamStore seam. It uses an engine only through
 // event_stream_store.h.
 //

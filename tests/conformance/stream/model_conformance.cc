@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Random calls, held against a model that keeps all events in memory.
 #include <map>
 #include <memory>

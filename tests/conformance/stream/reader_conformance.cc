@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Readers: their places, their waits, and what ends them.
 #include <atomic>
 #include <string>

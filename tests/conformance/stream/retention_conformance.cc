@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Retention: what goes, what stays, and that offsets go on.
 #include <string>
 #include <vector>

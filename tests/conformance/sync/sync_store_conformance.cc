@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/sync/sync_store_conformance.h"
 
 #include <atomic>

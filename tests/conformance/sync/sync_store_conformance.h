@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance tests of every OptimisticSyncStore. The test of an engine includes this file, and
 // in namespace sync::conformance says
 //

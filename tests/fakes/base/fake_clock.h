@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FakeClock: time that moves only when a test says so, and that shows the test the waiting threads.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // KillableProcess: a second process for a test to kill. It is this test program again, which does
 // what was registered under a name instead of running tests: a process that has started threads
 // (RocksDB's) must not go on after a mere fork.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LetOthersRun: what a test does between two looks at what it waits for, where nothing can wake it.
 #pragma once
 

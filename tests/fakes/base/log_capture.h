@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LogCapture: collects the log lines of its lifetime, for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/base/test_seed.h"
 
 #include <cstdlib>

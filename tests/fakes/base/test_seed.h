@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TestSeed: where the random choices of a test begin.
 #pragma once
 

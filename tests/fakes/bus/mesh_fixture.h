@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Heartbeats and roster entries for tests of the mesh.
 #pragma once
 

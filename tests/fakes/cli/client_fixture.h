@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of commands that talk to services: an initiator and a controller serve a
 // data directory in this process, with real queues and a real report, and with batches and jobs
 // that the test makes up.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of `muster doctor`: a healthy mesh.
 #pragma once
 

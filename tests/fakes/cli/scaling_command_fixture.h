@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of `muster scale`: two scaling agents, of which one leads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/client/fake_scaling_agent.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FakeAgent: a scaling agent on its own port, whose answers a test sets.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MemoryRecords: the boundaries of batches in memory, and how often they were asked for.
 #pragma once
 

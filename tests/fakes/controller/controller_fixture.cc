@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/controller/controller_fixture.h"
 
 #include "muster/queue/limits.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of the controller: real stores in a temporary directory, a clock that the
 // test owns, and a report that fails on command.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of the report service: a report, and a controller that serves it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of BatchEngine and RunToEnd: a data directory; the test counts the items
 // instead of a controller, and takes messages away as a broken store would.
 #pragma once

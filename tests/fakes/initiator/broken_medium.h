@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BrokenMedium: while it lives, this process cannot sync the file that it has open at `path`,
 // because the file's descriptor is replaced by that of a pipe.
 #pragma once

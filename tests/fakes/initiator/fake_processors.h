@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FakeProcessors: sends the heartbeats of processors that do not exist.
 #pragma once
 

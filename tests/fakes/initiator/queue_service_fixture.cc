@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/initiator/queue_service_fixture.h"
 
 #include "muster/blob/file/file_blob_store.h"

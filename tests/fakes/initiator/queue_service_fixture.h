@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of the queue service: a store, and an initiator that serves it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/input/reference_reader.h"
 
 #include <algorithm>

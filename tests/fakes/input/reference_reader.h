@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A second, slow and plain reading of an input, character by character, which the property tests
 // compare the real one with. It shares no code with it.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Job files for the tests of the registry.
 #pragma once
 

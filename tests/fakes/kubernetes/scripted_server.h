@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ScriptedServer: speaks just enough HTTP on a loopback port to misbehave as a test needs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture of the listener tests: a queue in memory, a fake clock, a real local bus, and
 // handlers that are lambdas.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/listener/memory_store.h"
 
 #include <algorithm>

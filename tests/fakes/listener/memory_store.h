@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MemoryStore: a QueueStore in memory, for tests of code that reads queues. It is not durable, but
 // it keeps the contract; it fails, blocks and reports on command.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The finer points of the QueueStore contract, on which tests of listeners rest.
 #include "tests/fakes/listener/memory_store.h"
 

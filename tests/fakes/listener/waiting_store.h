@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WaitingStore: in front of a MemoryStore, an engine that can wait. A message arrives when the test
 // says so.
 #pragma once

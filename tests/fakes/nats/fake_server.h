@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A scripted server for one client, which sends data that a real NATS server never would.
 #pragma once
 

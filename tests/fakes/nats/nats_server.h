@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // NatsServer: a real nats-server with JetStream, for a test to kill and start again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/nats/nats_tool.h"
 
 #include <sys/wait.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Another NATS client (nats_tool.py, over nats-py), which shows that it can read muster's data and
 // muster can read its data.
 #pragma once

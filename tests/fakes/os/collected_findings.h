@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Collects the findings of a check, for tests.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FileSizeLimit: while it lives, a file of this process that grows beyond its limit fails to be
 // written, as on a full disk.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WatchedDisk: shows in which order this process syncs and renames files, and fails on demand.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/partition/group_simulator.h"
 
 #include <algorithm>

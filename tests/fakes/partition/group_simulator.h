@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // GroupSimulator: a group of members in virtual time, each request at its own instant. It shows
 // what a group does under slow stores, lost replies, skewed clocks, pauses and deaths, and notices
 // at once when two members hold one partition.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of the item worker: a job, its items, and handlers that are lambdas.
 #pragma once
 

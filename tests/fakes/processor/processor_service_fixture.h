@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture for tests of ProcessorService: a mesh's stores and jobs, with one processor.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MutationsOf: the messages that differ from a sound one in one place, for tests of those who read
 // messages from outside.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueueModel: the contract of queue_store.h for one queue, in the simplest form. It stores nothing
 // and has no limits, threads or faults; a property test compares the answers of an engine with its
 // own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/rocksdb/faulty_env.h"
 
 #include <filesystem>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FaultyEnv: the machine's files, with switches that make writes to a log fail, a count of its
 // syncs, a door that holds a sync back until a test opens it, and a power cut.
 #pragma once

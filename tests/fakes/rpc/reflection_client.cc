@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/rpc/reflection_client.h"
 
 #include <future>

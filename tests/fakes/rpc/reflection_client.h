@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReflectionClient: asks a server what it serves, as grpcurl does.
 #pragma once
 

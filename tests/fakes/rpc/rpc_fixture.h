@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The base of server tests: a service whose methods behave as a test needs, and a server for it on
 // loopback.
 #pragma once

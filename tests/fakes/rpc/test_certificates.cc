@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/rpc/test_certificates.h"
 
 #include <openssl/pem.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Certificates that tests make for themselves: an authority, and what it signs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What tests of the scaling agent share: hand-made heartbeats, and an actuator and queues that fail
 // on command.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TargetLoopFixture: runs the steps of a TargetLoop one by one, without its threads.
 #pragma once
 

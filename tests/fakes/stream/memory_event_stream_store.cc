@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/stream/memory_event_stream_store.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MemoryEventStreamStore: an EventStreamStore for tests. Keeps nothing; trims and fails on command.
 #pragma once
 

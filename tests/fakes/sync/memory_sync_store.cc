@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/sync/memory_sync_store.h"
 
 #include <utility>

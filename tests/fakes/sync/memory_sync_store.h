@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MemorySyncStore: an OptimisticSyncStore for tests. Keeps nothing, and fails on command.
 #pragma once
 

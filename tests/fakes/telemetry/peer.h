@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An HTTP client that does only what a test says.
 #pragma once
 

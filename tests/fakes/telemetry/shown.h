@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a registry shows of one series, for tests of the parts that record.
 #pragma once
 

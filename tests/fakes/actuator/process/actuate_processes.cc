@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An agent for tests, with one target, "work":
 //
 //   actuate_processes FOLDER KEEPER DRAIN_GRACE UNATTENDED_LIMIT PROGRAM [ARGUMENT…]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What tests of replica processes share: programs that stand in for a processor, and a folder for
 // them. The fixture ends the processes that a test leaves running, and the test fails if one does
 // not end.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tells the process that started this one's parent whether that is ready, and where it serves its
 // metrics: tell_ready 1|0 [HOST:PORT].
 #include <iostream>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A processor with only a WorkerService, which behaves as a test needs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A server with a bucket of blobs, for tests. One suite for each program that NatsServer::Programs
 // names:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shell programs and named pipes for the tests of command handlers.
 #pragma once
 

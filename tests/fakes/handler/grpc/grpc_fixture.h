@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A gRPC handler server for tests, whose side of each call is a lambda.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What clients of Azure Queue Storage have sent and signed, as recorded: requests with a shared
 // key, and shared access signatures. The account is devstoreaccount1 with its published key, the
 // day 28 November 2026. Headers that nobody signs are left out, and ids are made up. A record is

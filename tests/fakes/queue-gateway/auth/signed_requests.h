@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Requests of the account "sally", with signatures that OpenSSL's command line has made:
 //
 //   printf "GET\n…" | openssl dgst -sha256 -mac HMAC -macopt hexkey:0001…3f -binary | base64

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A key set and tokens that its keys sign. OpenSSL's command line has made the keys (genrsa,
 // ecparam) and the signatures (dgst -sha256 -sign), Python's base64 and json the rest. The private
 // keys are gone.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The fixture of the JetStream tests: a server of their own, and the clients of several processes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TappedConnection: a connection that shows a test each request before it is sent, and what became
 // of each pull.
 #pragma once

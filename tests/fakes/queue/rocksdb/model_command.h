@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The commands of a property test: what the users of a queue, and the machine below it, may do.
 #pragma once
 

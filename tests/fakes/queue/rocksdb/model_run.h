@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ModelRun and ModelStore: run a property test on a queue, beside its model.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Random targets for property tests of policies. MUSTER_TEST_SEED=random takes other targets; a
 // failure shows the smallest target that fails, and how to run it again.
 #pragma once

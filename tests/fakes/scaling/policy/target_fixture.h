@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TargetFixture: a target for tests of policies, with short calls to set an observation and carry
 // out decisions.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What tests of RuledPolicy share: a target with rules, and an inner policy that decides what the
 // test sets.
 #pragma once
