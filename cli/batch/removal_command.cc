@@ -18,8 +18,8 @@
 #include "muster/report/report_client.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
-#include "services/initiator/batch/blob_sweep.h"
-#include "services/initiator/batch/remover.h"
+#include "services/initiator/retention/blob_sweep.h"
+#include "services/initiator/retention/remover.h"
 
 namespace muster::cli {
 namespace {
@@ -46,18 +46,19 @@ class LocalRemover {
         local->report_, backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
     MUSTER_ASSIGN_OR_RETURN(local->blobs_, backend::OpenBlobStore(urls.blobs));
     local->report_client_ = std::make_unique<report::LocalReportClient>(local->report_.get());
-    using initiator::batch::BatchRemover;
+    using initiator::retention::BatchRemover;
     local->remover_ = std::make_unique<BatchRemover>(
         BatchRemover::Dependencies{local->ledger_.get(), local->report_client_.get(),
                                    local->blobs_.get(), /*content=*/nullptr, clock});
     return local;
   }
 
-  initiator::batch::BatchRemover& remover() { return *remover_; }
+  initiator::retention::BatchRemover& remover() { return *remover_; }
 
   // Deletes the blobs that have no owner; answers how many there were.
   absl::StatusOr<size_t> SweepBlobs(base::Clock* clock) {
-    initiator::batch::BlobSweep sweep({ledger_.get(), report_client_.get(), blobs_.get(), clock});
+    initiator::retention::BlobSweep sweep(
+        {ledger_.get(), report_client_.get(), blobs_.get(), clock});
     for (bool done = false; !done;) {
       MUSTER_ASSIGN_OR_RETURN(done, sweep.Step(kRemovalPage));
     }
@@ -69,7 +70,7 @@ class LocalRemover {
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<blob::BlobStore> blobs_;
   std::unique_ptr<report::LocalReportClient> report_client_;
-  std::unique_ptr<initiator::batch::BatchRemover> remover_;  // uses the others
+  std::unique_ptr<initiator::retention::BatchRemover> remover_;  // uses the others
 };
 
 absl::Status DeleteOnServer(const RemovalOptions& options) {

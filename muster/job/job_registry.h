@@ -18,7 +18,7 @@
 // more; if it was read after that, everything it wrote is younger than V. So no directory ever
 // names a text that is gone, whenever either of them dies or is held up. An older muster writes
 // nothing anew: nothing is removed while an initiator is known that is older
-// (services/initiator/batch/deleted_jobs.h).
+// (services/initiator/retention/deleted_jobs.h).
 #pragma once
 
 #include <cstddef>

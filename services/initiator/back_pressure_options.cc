@@ -48,7 +48,7 @@ void AddBackPressureOptions(CLI::App* app, batch::BackPressureOptions* options) 
   AddSize(app, "--max-queue-bytes", "Bytes of these items' messages, at most", &options->max_bytes);
 }
 
-void AddUploadOptions(CLI::App* app, batch::UploadLimits* options) {
+void AddUploadOptions(CLI::App* app, retention::UploadLimits* options) {
   app->add_option("--max-stopped-uploads", options->max_stopped,
                   "Uploads that were cut off and wait for their clients, at most")
       ->envname(host::EnvironmentName("--max-stopped-uploads"))

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "services/initiator/batch/back_pressure.h"
-#include "services/initiator/batch/stopped_uploads.h"
+#include "services/initiator/retention/stopped_uploads.h"
 
 namespace CLI {
 class App;
@@ -18,6 +18,6 @@ void AddBackPressureOptions(CLI::App* app, batch::BackPressureOptions* options);
 
 // Adds --max-stopped-uploads and --max-stopped-upload-bytes, with their variables. `options`
 // outlives `app`.
-void AddUploadOptions(CLI::App* app, batch::UploadLimits* options);
+void AddUploadOptions(CLI::App* app, retention::UploadLimits* options);
 
 }  // namespace muster::initiator

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "muster/content/content_store.h"
 #include "muster/input/byte_source.h"
 #include "muster/telemetry/catalogue.h"
-#include "services/initiator/batch/content_store.h"
 #include "tests/fakes/initiator/batch_engine_fixture.h"
 #include "tests/fakes/telemetry/shown.h"
 
@@ -19,7 +19,7 @@ namespace {
 using telemetry::Shown;
 
 // Content that has arrived as a whole.
-class WholeContent : public batch::ContentStore {
+class WholeContent : public content::ContentStore {
  public:
   bool Stores(const ledger::Batch&) const override { return true; }
   std::string PathOf(uint64_t) const override { return ""; }

@@ -491,7 +491,7 @@ std::vector<v1::ScalingTarget> InitiatorRole::StartedTargets(
 
 absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(
     absl::string_view job) const {
-  MUSTER_ASSIGN_OR_RETURN(std::optional<uint64_t> batch, batch::FindOpenBatch(*ledger_, job));
+  MUSTER_ASSIGN_OR_RETURN(std::optional<uint64_t> batch, retention::FindOpenBatch(*ledger_, job));
   if (batch.has_value() || directory_id_.empty()) return batch;
   // One that does not answer keeps no job: the job's queues stay until it does.
   return parts_->other_ledgers.FindOpenBatch(std::string(job)).value_or(std::nullopt);

@@ -47,7 +47,7 @@ struct RoleOptions {
   std::string controller;
   double trace_sample = batch::kDefaultTraceSample;  // as BatchOpener
   batch::BackPressureOptions back_pressure = {};
-  batch::UploadLimits uploads = {};
+  retention::UploadLimits uploads = {};
 };
 
 class InitiatorRole final : public host::Role {

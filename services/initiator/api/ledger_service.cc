@@ -18,7 +18,7 @@
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
-#include "services/initiator/batch/deleted_jobs.h"
+#include "services/initiator/retention/deleted_jobs.h"
 
 namespace muster::initiator::api {
 namespace {
@@ -163,7 +163,7 @@ grpc::Status LedgerService::FindOpenBatch(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(
         const std::optional<uint64_t> batch,
-        batch::FindOpenBatch(*ledger_, request->job(), request->but_of_revision()));
+        retention::FindOpenBatch(*ledger_, request->job(), request->but_of_revision()));
     if (!batch.has_value()) return absl::NotFoundError("no batch of the job is open here");
     response->set_batch(*batch);
     return absl::OkStatus();

@@ -18,7 +18,7 @@
 #include "muster/job/job_file.h"
 #include "muster/report/report_proto.h"
 #include "services/initiator/batch/batch_spans.h"
-#include "services/initiator/batch/remover.h"
+#include "services/initiator/retention/remover.h"
 
 namespace muster::initiator::batch {
 
@@ -374,8 +374,8 @@ absl::Status BatchEngine::CleanUp(const ledger::Batch& batch) {
 }
 
 absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {
-  return DeleteNeedlessBlobs(tools_.stores.ledger, tools_.report_client, tools_.stores.blobs,
-                             batch);
+  return retention::DeleteNeedlessBlobs(tools_.stores.ledger, tools_.report_client,
+                                        tools_.stores.blobs, batch);
 }
 
 }  // namespace muster::initiator::batch

@@ -30,6 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/base/worker_pool.h"
+#include "muster/content/content_store.h"
 #include "muster/content/ledger_content.h"
 #include "muster/input/byte_source.h"
 #include "muster/item/cancelled_batches.h"
@@ -41,7 +42,6 @@
 #include "muster/report/report_client.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "services/initiator/batch/back_pressure.h"
-#include "services/initiator/batch/content_store.h"
 #include "services/initiator/batch/damaged_items.h"
 #include "services/initiator/batch/enqueuer.h"
 #include "services/initiator/batch/job_queues.h"
@@ -55,7 +55,7 @@ struct EngineDependencies {
   Dependencies stores;
   Options options;
   // Null: the content of each batch is the file at its source_path.
-  ContentStore* content = nullptr;
+  content::ContentStore* content = nullptr;
   report::ReportClient* report_client = nullptr;
   // Where workers read the content of items; null: this process does not serve it.
   content::LedgerContent* item_content = nullptr;

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/report/report_proto.h"
-#include "services/initiator/batch/remover.h"
+#include "services/initiator/retention/remover.h"
 #include "tests/fakes/initiator/batch_engine_fixture.h"
 
 namespace muster::initiator::batch {
@@ -136,7 +136,7 @@ TEST_F(BatchEngineTest, GoesOnWithContentOfAnotherKindWhereItemsWereMade) {
 }
 
 // The content of one upload, which a test may change as a power cut does.
-class OneUpload final : public ContentStore {
+class OneUpload final : public content::ContentStore {
  public:
   bool Stores(const ledger::Batch&) const override { return true; }
   std::string PathOf(uint64_t batch) const override {
@@ -385,8 +385,9 @@ class BlobsTest : public BatchEngineTest {
     return blobs;
   }
 
-  BatchRemover Remover() {
-    return BatchRemover({ledger_.get(), report_client_.get(), blobs_.get(), nullptr, &clock_});
+  retention::BatchRemover Remover() {
+    return retention::BatchRemover(
+        {ledger_.get(), report_client_.get(), blobs_.get(), nullptr, &clock_});
   }
 };
 
@@ -404,7 +405,7 @@ TEST_F(BlobsTest, StayForItemsThatARedriveNeedsUntilTheItemsGo) {
   EXPECT_EQ(Blobs(), 1);
   EXPECT_TRUE(blobs_->Get(item::BlobName(number_, 0)).ok());
   clock_.Advance(ledger::Retention().items);
-  BatchRemover remover = Remover();
+  retention::BatchRemover remover = Remover();
   EXPECT_EQ(*remover.RemoveDue(10), 1u) << "the content";
   EXPECT_EQ(*remover.RemoveDue(10), 1u) << "the items";
   EXPECT_EQ(Blobs(), 0);

@@ -23,8 +23,6 @@ using ledger::Batch;
 using ledger::BatchState;
 using ledger::ItemBoundary;
 
-// Boundaries read from the ledger at a time.
-constexpr size_t kItemsPage = 1024;
 // A run ends early when its bodies reach this size, so that runs of large items stay small in
 // memory.
 constexpr size_t kRunBytes = size_t{8} << 20;
@@ -445,23 +443,6 @@ void BatchEnqueuer::DeleteUnrecorded(uint64_t number, uint64_t first,
     base::LogUnlessOk(base::kWarning, "a blob stays behind", deps_.blobs->Delete(name),
                       {{"blob", name}});
   }
-}
-
-absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
-                             const Batch& batch, const absl::flat_hash_set<uint64_t>& keep,
-                             uint64_t longer_than) {
-  for (uint64_t first = 0; first < batch.items;) {
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> items,
-                            ledger->Items(batch.number, first, kItemsPage));
-    if (items.empty()) break;
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (items[i].length <= longer_than || keep.contains(first + i)) continue;
-      MUSTER_RETURN_IF_ERROR(blobs->Delete(
-          item::BlobName(batch.number, static_cast<uint32_t>(first + i), batch.owner)));
-    }
-    first += items.size();
-  }
-  return absl::OkStatus();
 }
 
 void BatchEnqueuer::Trigger(const queue::QueueId& queue, int64_t messages) {

@@ -19,7 +19,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -174,11 +173,5 @@ class BatchEnqueuer {
   // the batch's items are put once more than they must be.
   std::vector<std::string> incarnations_;
 };
-
-// Deletes the blobs of items of the batch that are longer than `longer_than` bytes, but not those
-// of the items in `keep`. Shorter items never travel as a blob.
-absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
-                             const ledger::Batch& batch, const absl::flat_hash_set<uint64_t>& keep,
-                             uint64_t longer_than = item::kInlinePayloadBytes);
 
 }  // namespace muster::initiator::batch

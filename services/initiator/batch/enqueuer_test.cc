@@ -24,6 +24,7 @@
 #include "services/initiator/batch/job_queues.h"
 #include "services/initiator/batch/opener.h"
 #include "services/initiator/batch/source.h"
+#include "services/initiator/retention/remover.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/telemetry/shown.h"
 
@@ -415,9 +416,9 @@ TEST_F(BatchEnqueuerTest, ALargeSliceIsClaimCheckedAndItsBlobGoesWithTheBatch) {
   const auto queued = Queued();
   EXPECT_EQ(queued.at(0).front().substr(0, 100), noise.substr(0, 100));
   const ledger::Batch batch = *ledger_->Get(1);
-  ASSERT_TRUE(DeleteItemBlobs(ledger_.get(), blobs_.get(), batch, /*keep=*/{0}).ok());
+  ASSERT_TRUE(retention::DeleteItemBlobs(ledger_.get(), blobs_.get(), batch, /*keep=*/{0}).ok());
   EXPECT_TRUE(blobs_->Get(item::BlobName(1, 0)).ok()) << "a redrive needs it";
-  ASSERT_TRUE(DeleteItemBlobs(ledger_.get(), blobs_.get(), batch, {}).ok());
+  ASSERT_TRUE(retention::DeleteItemBlobs(ledger_.get(), blobs_.get(), batch, {}).ok());
   EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 0)).status()));
 }
 

@@ -53,7 +53,7 @@ std::function<absl::Status(const ledger::Batch&, uint64_t)> KeeperOf(
   if (tools.item_content == nullptr) return nullptr;
   return [content = tools.item_content, ledger = tools.stores.ledger](const ledger::Batch& batch,
                                                                       uint64_t index) {
-    return KeepForRedrive(ledger, content, batch, index);
+    return retention::KeepForRedrive(ledger, content, batch, index);
   };
 }
 
@@ -66,7 +66,8 @@ BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions
       job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
       remover_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.content,
                 tools.stores.clock, tools.release_request, KeeperOf(tools), tools.settle_request}),
-      deleted_jobs_({tools.jobs, tools.stores.queues, tools.stores.ledger, &job_queues_,
+      deleted_jobs_({tools.jobs, tools.stores.queues, tools.stores.ledger,
+                     [this](const std::string& job) { job_queues_.Forget(job); },
                      tools.stores.clock, tools.records, tools.find_open_elsewhere},
                     tools.options.account),
       deleted_jobs_at_(tools.stores.clock->Monotonic() + kSweepInterval),

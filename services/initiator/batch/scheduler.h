@@ -33,13 +33,13 @@
 #include "muster/item/batch_filter.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
-#include "services/initiator/batch/blob_sweep.h"
 #include "services/initiator/batch/cancel_acks.h"
-#include "services/initiator/batch/deleted_jobs.h"
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
-#include "services/initiator/batch/remover.h"
-#include "services/initiator/batch/stopped_uploads.h"
+#include "services/initiator/retention/blob_sweep.h"
+#include "services/initiator/retention/deleted_jobs.h"
+#include "services/initiator/retention/remover.h"
+#include "services/initiator/retention/stopped_uploads.h"
 
 namespace muster::initiator::batch {
 
@@ -56,7 +56,7 @@ struct SchedulerOptions {
   // The sender of an upload that was cut off resumes it by itself within this time, if it still
   // runs: it may take rpc::kMaxReconnectWait to connect, and as long again to try.
   absl::Duration sender_grace = absl::Seconds(10);
-  UploadLimits uploads = {};
+  retention::UploadLimits uploads = {};
 };
 
 // The status of a batch.
@@ -71,7 +71,7 @@ struct BatchStatus {
   // Why `counted` is not known, for a list, which shows the batch all the same; OK: it is.
   absl::Status counts_problem;
   // What keeps the batch, which is over, from being removed; nullopt: nothing does.
-  std::optional<RemovalProblem> removal_problem = std::nullopt;
+  std::optional<retention::RemovalProblem> removal_problem = std::nullopt;
 };
 
 // Thread-safe.
@@ -106,7 +106,7 @@ class BatchScheduler {
   // As StoppedUploads::CheckRoom, of all uploads that no client sends.
   absl::Status CheckUploads();
   // Of all uploads that no client sends.
-  StoppedUploads::Totals stopped_uploads() const { return stopped_uploads_.totals(); }
+  retention::StoppedUploads::Totals stopped_uploads() const { return stopped_uploads_.totals(); }
 
   // Gives up an open or sealed batch; then tells the workers and the batch's upload. The ledger
   // keeps one line of `reason`. NotFound: no such batch. FailedPrecondition: it is complete, or has
@@ -222,14 +222,14 @@ class BatchScheduler {
   base::WorkerPool registrations_;  // one task at most for each batch
   const EngineDependencies tools_;
   JobQueues job_queues_;
-  BatchRemover remover_;
+  retention::BatchRemover remover_;
   // These are of the one thread that sweeps.
-  DeletedJobs deleted_jobs_;
+  retention::DeletedJobs deleted_jobs_;
   // Monotonic; not at once, for only then it has heard which other initiators there are.
   absl::Duration deleted_jobs_at_;
-  BlobSweep blob_sweep_;
+  retention::BlobSweep blob_sweep_;
   absl::Duration blob_pass_at_;  // monotonic
-  StoppedUploads stopped_uploads_;
+  retention::StoppedUploads stopped_uploads_;
   CancelAcks cancel_acks_;
   std::stop_source stop_;
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;

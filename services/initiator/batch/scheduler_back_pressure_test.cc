@@ -28,7 +28,7 @@ constexpr int kBound = 4;
 class SchedulerBackPressureTest : public ::testing::Test {
  protected:
   // The content is the user's file.
-  class Files final : public ContentStore {
+  class Files final : public content::ContentStore {
    public:
     bool Stores(const ledger::Batch&) const override { return false; }
     std::string PathOf(uint64_t) const override { return ""; }

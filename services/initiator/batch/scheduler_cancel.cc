@@ -23,7 +23,7 @@ constexpr size_t kMaxKeptReasonBytes = 1024;
 // the number is taken for the batch's own.
 void BatchScheduler::PublishCancellation(uint64_t cancelled) {
   const absl::StatusOr<ledger::Batch> batch = tools_.stores.ledger->Get(cancelled);
-  if (batch.ok() && HasAnotherOwner(tools_.report_client, *batch).value_or(false)) {
+  if (batch.ok() && retention::HasAnotherOwner(tools_.report_client, *batch).value_or(false)) {
     RefuseContent(cancelled);
     return;
   }

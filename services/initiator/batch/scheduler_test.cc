@@ -108,7 +108,7 @@ TEST_F(CancelAcksTest, OfAnEarlierCancellationDoNotCount) {
 // Batches that are over, and the content and claims that they leave.
 class SweepTest : public ::testing::Test {
  protected:
-  class NoContent final : public ContentStore {
+  class NoContent final : public content::ContentStore {
    public:
     bool Stores(const ledger::Batch&) const override { return true; }
     std::string PathOf(uint64_t) const override { return ""; }

@@ -44,7 +44,8 @@ absl::Duration BatchScheduler::UploadExpiryOf(const ledger::Batch& batch) const 
 
 void BatchScheduler::NoteStopped(const ledger::Batch& batch) {
   if (!AwaitsContent(batch)) return;
-  const std::optional<ContentStore::Arrived> arrived = tools_.content->ArrivedOf(batch.number);
+  const std::optional<content::ContentStore::Arrived> arrived =
+      tools_.content->ArrivedOf(batch.number);
   if (!arrived.has_value()) return;
   base::Clock* const clock = tools_.stores.clock;
   const absl::Duration idle = clock->Now() - std::max(arrived->last, batch.created);

@@ -16,7 +16,7 @@
 #include "muster/os/temp_dir.h"
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
-#include "services/initiator/batch/remover.h"
+#include "services/initiator/retention/remover.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::initiator::batch {
@@ -123,7 +123,8 @@ class SteadyFlowTest : public ::testing::Test {
   const std::unique_ptr<report::ReportStore> report_ =
       backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, &clock_).value();
   report::LocalReportClient report_client_{report_.get()};
-  BatchRemover remover_{{ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_}};
+  retention::BatchRemover remover_{
+      {ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_}};
 };
 
 TEST_F(SteadyFlowTest, TakesOfTheDiskWhatAnHourOfItAndTheLogsTake) {

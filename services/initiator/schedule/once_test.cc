@@ -20,7 +20,7 @@
 #include "muster/schedule/limits.h"
 #include "muster/schedule/occurrence.h"
 #include "muster/sync/unique_id_generator.h"
-#include "services/initiator/batch/remover.h"
+#include "services/initiator/retention/remover.h"
 #include "services/initiator/schedule/runner.h"
 #include "services/initiator/submit/request_claims.h"
 #include "services/initiator/submit/submissions.h"
@@ -44,7 +44,7 @@ class OnceTest : public ::testing::Test {
     std::unique_ptr<submit::RequestClaims> claims;
     std::unique_ptr<submit::Submissions> submissions;
     std::unique_ptr<batch::BatchScheduler> scheduler;  // not started
-    std::unique_ptr<batch::BatchRemover> remover;
+    std::unique_ptr<retention::BatchRemover> remover;
     std::unique_ptr<ScheduleRunner> runner;
     // Called on the runner's thread around a submit; may be empty.
     std::function<void()> before_submit, after_submit;
@@ -89,7 +89,7 @@ class OnceTest : public ::testing::Test {
     tools.stores.ledger = it.ledger.get();
     tools.stores.clock = &clock_;
     it.scheduler = std::make_unique<batch::BatchScheduler>(tools, batch::SchedulerOptions());
-    batch::BatchRemover::Dependencies remover{
+    retention::BatchRemover::Dependencies remover{
         it.ledger.get(),
         &report_client_,
         blobs_.get(),
@@ -100,7 +100,7 @@ class OnceTest : public ::testing::Test {
     remover.settle_request = [this](const ledger::Batch& batch) {
       return muster::schedule::Settle(&schedules_, Of(batch), batch.number, clock_.Now());
     };
-    it.remover = std::make_unique<batch::BatchRemover>(remover);
+    it.remover = std::make_unique<retention::BatchRemover>(remover);
     it.runner = std::make_unique<ScheduleRunner>(
         ScheduleRunner::Dependencies{&schedules_, &clock_, name, SubmitterOf(&it)});
   }

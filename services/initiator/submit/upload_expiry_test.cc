@@ -134,7 +134,7 @@ class UploadExpiryTest : public ::testing::Test {
   const os::TempDir dir_;
   const backend::DataDirUrls urls_{dir_.path()};
   base::FakeClock clock_;
-  batch::UploadLimits limits_;
+  retention::UploadLimits limits_;
   sync::testing::MemorySyncStore sync_;
   job::JobRegistry jobs_{&sync_, &clock_};
   sync::UniqueIdGenerator numbers_{&sync_, "numbers"};

@@ -92,7 +92,7 @@ std::optional<uint64_t> Uploads::DurableBytes(uint64_t batch) {
   return upload->durable_size();
 }
 
-std::optional<batch::ContentStore::Arrived> Uploads::ArrivedOf(uint64_t batch) {
+std::optional<content::ContentStore::Arrived> Uploads::ArrivedOf(uint64_t batch) {
   if (const std::shared_ptr<Upload> upload = Held(batch); upload != nullptr) {
     if (upload->sealed()) return std::nullopt;
     return Arrived{upload->size_so_far(), upload->last_arrival()};

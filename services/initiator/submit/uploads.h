@@ -16,15 +16,15 @@
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/content/content_store.h"
 #include "muster/input/byte_source.h"
 #include "muster/ledger/batch_ledger.h"
-#include "services/initiator/batch/content_store.h"
 #include "services/initiator/submit/upload.h"
 
 namespace muster::initiator::submit {
 
 // Thread-safe.
-class Uploads final : public batch::ContentStore {
+class Uploads final : public content::ContentStore {
  public:
   // Creates the folder if it is missing. Unavailable: it cannot be created. `clock` says when
   // content arrives, and is not owned.
@@ -34,7 +34,7 @@ class Uploads final : public batch::ContentStore {
   // The path of the whole content within the folder's parent, the data directory.
   std::string ContentPathOf(uint64_t batch) const;
 
-  // batch::ContentStore
+  // content::ContentStore
   bool Stores(const ledger::Batch& batch) const override;
   std::string PathOf(uint64_t batch) const override;
   absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t batch) override

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/initiator/batch/deleted_jobs.h"
+#include "services/initiator/retention/deleted_jobs.h"
 
 #include <utility>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "muster/item/queue_names.h"
 #include "muster/job/limits.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 
 absl::Status DeletedJobs::Sweep() {
   if (deps_.jobs == nullptr) return absl::OkStatus();
@@ -91,7 +91,7 @@ absl::Status DeletedJobs::RemoveQueues(const std::string& job,
     const absl::Status deleted = deps_.queues->DeleteQueue(queue);
     if (!absl::IsNotFound(deleted)) MUSTER_RETURN_IF_ERROR(deleted);
   }
-  deps_.job_queues->Forget(job);
+  deps_.forget_queues(job);
   base::Log(base::kInfo, "the queues of a deleted job are removed",
             {{"job", job}, {"queues", queues.size()}});
   return absl::OkStatus();
@@ -179,4 +179,4 @@ absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(ledger::BatchLedger& ledge
   return std::nullopt;
 }
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

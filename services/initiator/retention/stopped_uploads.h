@@ -20,7 +20,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 
 // No further upload begins while so many are stopped, or while they have so many bytes together.
 // Uploads that clients send do not count: StreamLimiter bounds those.
@@ -77,4 +77,4 @@ class StoppedUploads {
   uint64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;                                       // likewise
 };
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

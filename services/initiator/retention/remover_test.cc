@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/initiator/batch/remover.h"
+#include "services/initiator/retention/remover.h"
 
 #include <filesystem>
 #include <memory>
@@ -19,7 +19,7 @@
 #include "muster/report/report_store.h"
 #include "tests/fakes/base/fake_clock.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 namespace {
 
 using ::testing::ElementsAre;
@@ -429,4 +429,4 @@ TEST_F(BatchRemoverTest, BeginsWithWhatIsLongestDue) {
 }
 
 }  // namespace
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/initiator/batch/blob_sweep.h"
+#include "services/initiator/retention/blob_sweep.h"
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 
 absl::StatusOr<bool> BlobSweep::Step(size_t max) {
   if (scan_ == nullptr) {
@@ -80,4 +80,4 @@ absl::StatusOr<bool> BlobSweep::IsNeededElsewhere(uint64_t batch, absl::Time sto
   return deps_.clock->Now() - stored < kLostLedgerAge;
 }
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

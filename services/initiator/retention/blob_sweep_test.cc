@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/initiator/batch/blob_sweep.h"
+#include "services/initiator/retention/blob_sweep.h"
 
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@
 #include "muster/report/report_store.h"
 #include "tests/fakes/base/fake_clock.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 namespace {
 
 using ::testing::IsEmpty;
@@ -197,4 +197,4 @@ TEST_F(BlobSweepTest, LeavesTheBlobsOfAnotherInitiator) {
 }
 
 }  // namespace
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

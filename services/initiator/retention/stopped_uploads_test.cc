@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/initiator/batch/stopped_uploads.h"
+#include "services/initiator/retention/stopped_uploads.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/rpc/status.h"
 #include "tests/fakes/base/fake_clock.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 namespace {
 
 using ::testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST_F(StoppedUploadsTest, KeepFurtherOnesFromBeginningWhereTheyHaveTooManyBytes
 }
 
 }  // namespace
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

@@ -22,18 +22,20 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
+#include "muster/content/content_store.h"
 #include "muster/content/ledger_content.h"
+#include "muster/item/work_item_codec.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_client.h"
-#include "services/initiator/batch/content_store.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 
 // What keeps something of a batch from being removed: the last error, and when the first of those
 // in a row came.
@@ -50,7 +52,7 @@ class BatchRemover {
     ledger::BatchLedger* ledger = nullptr;
     report::ReportClient* report_client = nullptr;
     blob::BlobStore* blobs = nullptr;
-    ContentStore* content = nullptr;  // null: contents are files of users, who keep them
+    content::ContentStore* content = nullptr;  // null: contents are files of users, who keep them
     base::Clock* clock = nullptr;
     // Releases the claim on a batch's request id; empty: no other initiator asks for request ids.
     std::function<absl::Status(const ledger::Batch&)> release_request = nullptr;
@@ -140,4 +142,10 @@ absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClie
 absl::StatusOr<bool> HasAnotherOwner(report::ReportClient* report_client,
                                      const ledger::Batch& batch);
 
-}  // namespace muster::initiator::batch
+// Deletes the blobs of items of the batch that are longer than `longer_than` bytes, but not those
+// of the items in `keep`. Shorter items never travel as a blob.
+absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
+                             const ledger::Batch& batch, const absl::flat_hash_set<uint64_t>& keep,
+                             uint64_t longer_than = item::kInlinePayloadBytes);
+
+}  // namespace muster::initiator::retention

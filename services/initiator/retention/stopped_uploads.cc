@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/initiator/batch/stopped_uploads.h"
+#include "services/initiator/retention/stopped_uploads.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "muster/base/quantity.h"
 #include "muster/rpc/status.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 namespace {
 
 // An operator may cancel some at any time.
@@ -94,4 +94,4 @@ void StoppedUploads::Postpone(uint64_t batch, absl::Duration pause) {
   AddLocked(batch, later);
 }
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

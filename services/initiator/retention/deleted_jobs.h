@@ -34,9 +34,8 @@
 #include "muster/partition/partition_admin.h"
 #include "muster/queue/queue_store.h"
 #include "muster/sync/optimistic_sync_store.h"
-#include "services/initiator/batch/job_queues.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 
 // By then every process has noticed that a job was deleted, and nothing reads its queues.
 inline constexpr absl::Duration kDeletedFor = absl::Minutes(2);
@@ -49,7 +48,8 @@ class DeletedJobs {
     job::JobRegistry* jobs = nullptr;
     queue::QueueStore* queues = nullptr;
     ledger::BatchLedger* ledger = nullptr;
-    JobQueues* job_queues = nullptr;
+    // Called when the queues of the job are gone.
+    std::function<void(const std::string& job)> forget_queues;
     base::Clock* clock = nullptr;
     // Where groups and held keys are; null: there are none.
     sync::OptimisticSyncStore* records = nullptr;
@@ -107,4 +107,4 @@ absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(ledger::BatchLedger& ledge
                                                       absl::string_view job,
                                                       absl::string_view but_of_revision = "");
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

@@ -14,7 +14,7 @@
 #include "muster/input/byte_source.h"
 #include "muster/ledger/batch_ledger.h"
 
-namespace muster::initiator::batch {
+namespace muster::content {
 
 // Thread-safe.
 class ContentStore {
@@ -62,4 +62,4 @@ class ContentStore {
   virtual absl::Status Delete(uint64_t batch) = 0;
 };
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::content

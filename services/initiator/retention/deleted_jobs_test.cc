@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/initiator/batch/deleted_jobs.h"
+#include "services/initiator/retention/deleted_jobs.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,11 +15,12 @@
 #include "muster/partition/group_registry.h"
 #include "muster/partition/partition_admin.h"
 #include "muster/partition/records.h"
+#include "services/initiator/batch/job_queues.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/job/job_text.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 namespace {
 
 using ::testing::ElementsAre;
@@ -60,8 +62,11 @@ class DeletedJobsTest : public ::testing::Test {
       backend::OpenQueueStore(backend::DataDirUrls(dir_.path()).queue, backend::Mode::kReadWrite,
                               backend::Holders::kInProcess, &clock_)
           .value();
-  JobQueues job_queues_{queues_.get(), "local", &clock_};
-  DeletedJobs deleted_{{&jobs_, queues_.get(), ledger_.get(), &job_queues_, &clock_, &records_},
+  batch::JobQueues job_queues_{queues_.get(), "local", &clock_};
+  const std::function<void(const std::string&)> forget_queues_ = [this](const std::string& job) {
+    job_queues_.Forget(job);
+  };
+  DeletedJobs deleted_{{&jobs_, queues_.get(), ledger_.get(), forget_queues_, &clock_, &records_},
                        "local"};
 };
 
@@ -201,7 +206,7 @@ TEST_F(DeletedJobsTest, KeepTheirQueuesWhileABatchIsOpen) {
 // An initiator without a batch of the job removed the queues of another one's.
 TEST_F(DeletedJobsTest, KeepTheirQueuesWhileAnotherInitiatorHasAnOpenBatchOrDoesNotAnswer) {
   absl::StatusOr<std::optional<uint64_t>> answer = 7;
-  DeletedJobs deleted({&jobs_, queues_.get(), ledger_.get(), &job_queues_, &clock_, &records_,
+  DeletedJobs deleted({&jobs_, queues_.get(), ledger_.get(), forget_queues_, &clock_, &records_,
                        [&](const std::string& job, const std::string& but_of_revision) {
                          EXPECT_EQ(job, "shop");
                          EXPECT_EQ(but_of_revision, "");
@@ -244,4 +249,4 @@ TEST_F(DeletedJobsTest, HaveNewQueuesOnceTheyAreThereAgain) {
 }
 
 }  // namespace
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

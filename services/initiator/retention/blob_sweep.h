@@ -28,7 +28,7 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_client.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 
 // A younger blob may be of a message that is still under way: it is left alone.
 inline constexpr absl::Duration kOrphanAge = absl::Hours(24);
@@ -76,4 +76,4 @@ class BlobSweep {
   std::optional<std::pair<uint64_t, absl::Status>> elsewhere_;
 };
 
-}  // namespace muster::initiator::batch
+}  // namespace muster::initiator::retention

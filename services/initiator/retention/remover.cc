@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/initiator/batch/remover.h"
+#include "services/initiator/retention/remover.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,9 +11,8 @@
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
-#include "services/initiator/batch/enqueuer.h"
 
-namespace muster::initiator::batch {
+namespace muster::initiator::retention {
 namespace {
 
 // Claims that cannot be released are passed over, up to so many: each is read once a call.
@@ -23,6 +22,8 @@ constexpr size_t kMaxPassedClaims = 1000;
 constexpr size_t kMaxFailing = 10'000;
 constexpr absl::Duration kMinFailingPause = absl::Minutes(1);
 constexpr absl::Duration kMaxFailingPause = absl::Hours(1);
+
+constexpr size_t kItemsPage = 1024;  // that a read of the ledger answers
 
 // NotFound, Unimplemented: the report does not know which items are dead-lettered.
 absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(report::ReportClient* report_client,
@@ -308,4 +309,21 @@ absl::StatusOr<bool> HasAnotherOwner(report::ReportClient* report_client,
   return !counted->owner.empty() && counted->owner != batch.owner;
 }
 
-}  // namespace muster::initiator::batch
+absl::Status DeleteItemBlobs(ledger::BatchLedger* ledger, blob::BlobStore* blobs,
+                             const ledger::Batch& batch, const absl::flat_hash_set<uint64_t>& keep,
+                             uint64_t longer_than) {
+  for (uint64_t first = 0; first < batch.items;) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<ledger::ItemBoundary> items,
+                            ledger->Items(batch.number, first, kItemsPage));
+    if (items.empty()) break;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (items[i].length <= longer_than || keep.contains(first + i)) continue;
+      MUSTER_RETURN_IF_ERROR(blobs->Delete(
+          item::BlobName(batch.number, static_cast<uint32_t>(first + i), batch.owner)));
+    }
+    first += items.size();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::initiator::retention
