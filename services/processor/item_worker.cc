@@ -496,6 +496,9 @@ handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
       case handler::Outcome::Kind::kUnset:
       case handler::Outcome::Kind::kRetry:
       case handler::Outcome::Kind::kDead:
+        // A value that does not fit brings an item here on any attempt, and the attempts that are
+        // left may find what failed beside it mended.
+        if (!context.last_attempt && outcome.kind != handler::Outcome::Kind::kDead) return outcome;
         // So many failures are no poison among sound transactions: the fault lies elsewhere, and
         // may be mended. So it does where a few of them took all their time: a handler that hangs
         // would keep its worker for hours.

@@ -445,6 +445,25 @@ TEST_F(ItemWorkerTest, RejectsATransactionWhoseValueDoesNotFitAtOnceAndBlamesNoO
   EXPECT_EQ(all.aggregated().rejections_size(), 2) << "however many there are";
 }
 
+// The item runs one by one for bob's value, on its first attempt: what happens to ann in that run
+// is a failure like any other, which the attempts that are left may mend.
+TEST_F(ItemWorkerTest, RetriesAnItemWhoseHandlerFailsWhileATransactionIsFoundThatDoesNotFit) {
+  bool is_out = true;
+  const auto unfit_with_bob = [&](const handler::WorkItem& item, Results& results) {
+    if (FailOnBob(item, results).kind != Outcome::Kind::kOk) return Outcome::Unfit("a 'NaN'");
+    return is_out ? Outcome::Retry(absl::ZeroDuration(), "killed") : Outcome::Ok();
+  };
+  const queue::Message item = Item("ann,1.50\nbob,2\nann,0.25\n", 3);
+  const Settlement settlement = Work(item, unfit_with_bob);
+  EXPECT_EQ(settlement.kind, Settlement::Kind::kRetry) << "an outage must not become rejections";
+  EXPECT_EQ(settlement.why, "killed");
+  is_out = false;
+  const v1::ItemResult result = ResultOf(Work(item, unfit_with_bob));
+  ASSERT_EQ(result.aggregated().rejections_size(), 1);
+  EXPECT_EQ(result.aggregated().rejections(0).line(), 11);
+  EXPECT_EQ(result.aggregated().rejections(0).reason(), "a 'NaN'");
+}
+
 TEST_F(ItemWorkerTest, NamesEachTransactionOfAnItemThatIsTakenApart) {
   std::vector<std::string> ids;
   WorkLast(Item("ann,1\nbob,2\n", 2), [&](const handler::WorkItem& item, Results& results) {
