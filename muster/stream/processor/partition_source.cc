@@ -94,6 +94,10 @@ absl::StatusOr<std::vector<Event>> PartitionSource::Read(int max_events, absl::D
     reader_ = nullptr;  // the next call opens another at what is kept
     return std::vector<Event>();
   }
+  // An event of a format that this muster does not know says nothing of who owns the partition.
+  if (absl::IsFailedPrecondition(events.status())) {
+    return absl::UnimplementedError(events.status().message());
+  }
   if (!events.ok() || events->empty()) return events;
   TellOfGaps(*events);
   next_ = events->back().offset + 1;

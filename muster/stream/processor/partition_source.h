@@ -41,8 +41,9 @@ class PartitionSource {
   absl::Status Open();
 
   // At most `max_events` within `wait`; none after Cancel. When events are gone that should have
-  // come, on_gap is told, and it goes on with the first that is kept. Errors are the store's: call
-  // again.
+  // come, on_gap is told, and it goes on with the first that is kept. FailedPrecondition: a later
+  // owner has begun. Unimplemented: the next event has a format that this muster does not know.
+  // Other errors are the stores': call again.
   absl::StatusOr<std::vector<Event>> Read(int max_events, absl::Duration wait);
 
   // Ends a Read that waits, and makes later ones return at once. From any thread.

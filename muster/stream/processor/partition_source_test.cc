@@ -149,6 +149,18 @@ TEST_F(PartitionSourceTest, AReaderThatCannotBeOpenedLosesNoPlace) {
   EXPECT_EQ(source->next(), 8);
 }
 
+// As a text that someone has published to the subject of a stream. The processor took the partition
+// for one that a later owner has, told nobody, and stood still.
+TEST_F(PartitionSourceTest, AnEventOfAnUnknownFormatIsNoLaterOwner) {
+  const auto source = Make();
+  ASSERT_TRUE(source->Open().ok());
+  events_.AnswerReads(absl::FailedPreconditionError("event 1 has format 104"));
+  const absl::Status status = source->Read(10, absl::ZeroDuration()).status();
+  EXPECT_EQ(status, absl::UnimplementedError("event 1 has format 104"));
+  events_.AnswerReads(absl::OkStatus());
+  EXPECT_EQ(Read(source.get()).size(), 10u);
+}
+
 TEST_F(PartitionSourceTest, NoticesAReplay) {
   Checkpoint(9);
   const auto source = Make();
