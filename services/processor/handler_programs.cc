@@ -47,22 +47,32 @@ bool LoadsCode(absl::string_view variable) {
   static constexpr absl::string_view kHarmless[] = {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED",
                                                     "PYTHONIOENCODING",        "PYTHONOPTIMIZE",
                                                     "PYTHONUNBUFFERED",        "PYTHONUTF8"};
-  static constexpr absl::string_view kNames[] = {"CLASSPATH",
+  static constexpr absl::string_view kNames[] = {"CDPATH",
+                                                 "CLASSPATH",
+                                                 "DOTNET_ADDITIONAL_DEPS",
+                                                 "DOTNET_ROOT",
+                                                 "DOTNET_SHARED_STORE",
+                                                 "DOTNET_STARTUP_HOOKS",
                                                  "ENV",
                                                  "GCONV_PATH",
                                                  "GLIBC_TUNABLES",
                                                  "HOME",
                                                  "IFS",
+                                                 "JAVACMD",
+                                                 "JAVA_HOME",
+                                                 "JAVA_OPTS",
                                                  "PATH",
                                                  "PHPRC",
                                                  "PS4",
                                                  "SHELLOPTS",
+                                                 "TAR_OPTIONS",
                                                  "ZDOTDIR",
                                                  "_JAVA_OPTIONS",
                                                  "JDK_JAVA_OPTIONS",
                                                  "JAVA_TOOL_OPTIONS"};
-  static constexpr absl::string_view kPrefixes[] = {"BASH", "LD_",    "LUA_", "NODE_", "PERL",
-                                                    "PHP_", "PYTHON", "R_",   "RUBY"};
+  static constexpr absl::string_view kPrefixes[] = {
+      "BASH",  "BUNDLE_",  "CORECLR_", "ERL_", "GEM_",   "LD_", "LUA_",
+      "NODE_", "OPENSSL_", "PERL",     "PHP_", "PYTHON", "R_",  "RUBY"};
   const auto is_variable = [&](absl::string_view name) { return variable == name; };
   const auto begins_it = [&](absl::string_view prefix) {
     return absl::StartsWith(variable, prefix);

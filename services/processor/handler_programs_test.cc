@@ -110,14 +110,18 @@ TEST_F(HandlerProgramsTest, AllowsWhatAPatternMatches) {
 
 TEST_F(HandlerProgramsTest, RefusesVariablesThatMakeAProgramLoadOtherCode) {
   const std::string folder = folder_ / "ours";
-  for (const char* name : {"LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "PERL5OPT", "NODE_OPTIONS",
-                           "RUBYOPT", "PATH", "HOME"}) {
+  for (const char* name :
+       {"LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "PERL5OPT", "NODE_OPTIONS", "RUBYOPT", "PATH",
+        "HOME", "OPENSSL_CONF", "DOTNET_STARTUP_HOOKS", "CORECLR_PROFILER_PATH", "JAVA_HOME",
+        "JAVA_OPTS", "ERL_FLAGS", "CDPATH", "TAR_OPTIONS"}) {
     const absl::Status refused = allowed_.Check(Command({"./bill"}, name), folder);
     EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied) << name;
     EXPECT_THAT(refused.message(), HasSubstr(name));
     EXPECT_TRUE(HandlerPrograms().Check(Command({"./bill"}, name), folder).ok());
   }
-  EXPECT_TRUE(allowed_.Check(Command({"./bill"}, "PYTHONUNBUFFERED"), folder).ok());
+  for (const char* name : {"PYTHONUNBUFFERED", "DOTNET_ENVIRONMENT", "REGION"}) {
+    EXPECT_TRUE(allowed_.Check(Command({"./bill"}, name), folder).ok()) << name;
+  }
 }
 
 TEST_F(HandlerProgramsTest, SaysWhatIsMissingBeforeWhatIsForbidden) {
