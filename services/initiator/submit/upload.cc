@@ -244,7 +244,11 @@ absl::Status Upload::SyncWhole(uint64_t end) {
     return ErrnoStatus("renaming the upload to", path_);
   }
   renamed_ = true;
-  MUSTER_RETURN_IF_ERROR(TryAgain(os::SyncFolderOf(path_)));
+  if (absl::Status named = TryAgain(os::SyncFolderOf(path_)); !named.ok()) {
+    // The next writer may have to cut it: what is left must not pass for the whole.
+    renamed_ = rename(path_.c_str(), ArrivingPath(path_).c_str()) != 0;
+    return named;
+  }
   named_ = true;
   base::MutexLock lock(&mu_);
   MUSTER_CHECK(!sealed_ && durable_ <= end && written_ == end, "durable ", durable_, ", whole ",

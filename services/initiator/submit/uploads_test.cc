@@ -177,6 +177,28 @@ TEST_F(UploadTest, IsNotDurableBeforeItsNameIs) {
   }
 }
 
+// The next writer could not sync it either, and cut a file that had the name of whole content: who
+// opened it next took what was left for all of it.
+TEST_F(UploadTest, IsNotCutUnderTheNameOfWholeContent) {
+  const auto upload = Open();
+  const auto fingerprint = base::Fingerprint("all");
+  {
+    os::WatchedDisk disk;
+    disk.FailSync("uploads", EIO);
+    const uint64_t ticket = upload->TakeOver();
+    ASSERT_TRUE(upload->Append(ticket, 0, "all").ok());
+    EXPECT_TRUE(absl::IsUnavailable(upload->Seal(ticket, 3, fingerprint)));
+    upload->TakeOver();
+    EXPECT_EQ(upload->size_so_far(), 0);
+    EXPECT_FALSE(uploads_->IsSealed(7));
+  }
+  const uint64_t ticket = upload->TakeOver();
+  ASSERT_TRUE(upload->Append(ticket, 0, "all").ok());
+  ASSERT_TRUE(upload->Seal(ticket, 3, fingerprint).ok());
+  EXPECT_TRUE(uploads_->IsSealed(7));
+  EXPECT_EQ(std::filesystem::file_size(upload->path()), 3);
+}
+
 TEST_F(UploadTest, HasAFolderThatSurvivesAPowerCut) {
   os::WatchedDisk disk;
   ASSERT_TRUE(Uploads::Open(dir_ / "data/uploads").ok());
