@@ -228,6 +228,22 @@ TEST_F(ControllerTest, GoesOnWhenTheBatchIsDeletedJustBeforeItsReceipt) {
   EXPECT_TRUE(absl::IsNotFound((*sqlite_->Read())->GetProgress(kBatch).status()));
 }
 
+// The controller knew the batch, and did not look it up again: it ended, and the results that it
+// held, also those of other batches, came again only when their leases had lapsed.
+TEST_F(ControllerTest, GoesOnWhenABatchThatItKnowsIsDeletedBeforeAResult) {
+  OpenBatch(2);
+  Start();
+  Put({Result(0)});
+  host_->AwaitItems(1);
+  records_->Fail(kBatch, absl::NotFoundError("it was deleted"));
+  ASSERT_TRUE(*sqlite_->ForgetBatch(kBatch, 1000));
+  Put({Result(1)});
+  PassUntil(absl::InfiniteDuration());
+  Stop();
+  EXPECT_EQ(Stats().stored(), 0) << "the controller goes on";
+  EXPECT_THAT(PoisonCauses(), ElementsAre(HasSubstr("no initiator that is known here has batch")));
+}
+
 // Two initiators have drawn one number, and the one whose batch it is not answers.
 TEST_F(ControllerTest, CountsNothingByALedgerThatIsNotTheOwners) {
   ledger::Batch batch;

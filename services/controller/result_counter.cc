@@ -262,12 +262,21 @@ absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
 }
 
 absl::Status ResultCounter::Count() {
-  if (!items_.empty()) MUSTER_RETURN_IF_ERROR(Commit());
+  if (!items_.empty()) {
+    const absl::Status committed = Commit();
+    if (absl::IsNotFound(committed) && ForgetGone()) return GiveBack(committed);
+    MUSTER_RETURN_IF_ERROR(committed);
+  }
   MUSTER_FAILPOINT("controller.before_delete");
   const absl::Time began = spans_.Now();
   const absl::Status settled = Settle();
   spans_.RecordSettle(began, settled);
   MUSTER_RETURN_IF_ERROR(settled);
+  EmptyHand();
+  return absl::OkStatus();
+}
+
+void ResultCounter::EmptyHand() {
   receipts_.clear();
   items_.clear();
   output_bytes_ = 0;
@@ -275,6 +284,32 @@ absl::Status ResultCounter::Count() {
   blobs_.clear();
   items_of_batch_.clear();
   hopeless_.clear();
+}
+
+bool ResultCounter::ForgetGone() {
+  bool any = false;
+  for (const auto& [batch, items] : items_of_batch_) {
+    if (!absl::IsNotFound(GetProgress(batch).status())) continue;
+    ledger_cache_.Forget(batch);
+    any = true;
+  }
+  return any;
+}
+
+absl::Status ResultCounter::GiveBack(const absl::Status& why) {
+  base::Log(base::kWarning, "results are looked at again: a batch of theirs was deleted",
+            {{"queue", partition_.ToString()}, {"why", why.ToString()}});
+  const auto give_back = [this](queue::Receipt receipt) {
+    queue::UpdateRequest& request = put_back_.emplace_back();
+    request.receipt = std::move(receipt);
+    request.attempt_ended = true;
+  };
+  for (queue::Receipt& receipt : receipts_) give_back(std::move(receipt));
+  for (queue::DeadLetterRequest& request : hopeless_) give_back(std::move(request.receipt));
+  const absl::Time began = spans_.Now();
+  PutBack();
+  spans_.RecordSettle(began, why);
+  EmptyHand();
   return absl::OkStatus();
 }
 

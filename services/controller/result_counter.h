@@ -91,6 +91,13 @@ class ResultCounter {
   // As LedgerCache::Check, but does not ask a ledger that was away a moment ago.
   absl::Status Check(const report::CountedItem& item);
   absl::Status Commit();
+  // Forgets what is known of the batches in the hand that the report has no more: they were deleted
+  // since they were looked up. False: it has them all.
+  bool ForgetGone();
+  // The messages of the hand, which could not be committed for the reason `why`, come again at
+  // once.
+  absl::Status GiveBack(const absl::Status& why);
+  void EmptyHand();
   absl::Status Settle();
   void DropBlob(const std::string& name);
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch);
