@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <fstream>
@@ -130,6 +131,26 @@ TEST_F(AccountFileTest, KeepsTheAccountsWhenTheFileBecomesWrong) {
   clock_.Advance(kFileRefresh);
   EXPECT_NE(accounts->Find("sally"), nullptr);
   EXPECT_THAT(log_.lines(), ElementsAre(HasSubstr("no base64"), HasSubstr("cannot read")));
+}
+
+// A key that the file has no more stayed valid until the next change of the file, where one look at
+// it had found no file descriptor left.
+TEST_F(AccountFileTest, ReadsAChangedFileAgainThatCouldNotBeRead) {
+  Write(absl::StrCat("sally:", Key('a'), "\n"));
+  const auto accounts = Open();
+  Write(absl::StrCat("sally:", Key('b'), "\n"));
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{3, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(kFileRefresh);
+    EXPECT_THAT(accounts->Find("sally")->keys, ElementsAre(std::string(64, 'a')));
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  clock_.Advance(kFileRefresh);
+  EXPECT_THAT(accounts->Find("sally")->keys, ElementsAre(std::string(64, 'b')));
+  EXPECT_THAT(log_.lines(), ElementsAre(HasSubstr("cannot read"), HasSubstr("is in force")));
 }
 
 TEST_F(AccountFileTest, ForgetsAnAccountThatTheFileHasNoMore) {

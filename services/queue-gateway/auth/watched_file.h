@@ -39,7 +39,8 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 void LogReread(const std::string& path, const absl::Status& status);
 
 // Looks for a change when it is asked, and not more often than each kFileRefresh; it has no thread.
-// A file that becomes wrong is logged once, and what it said before stays. Thread-safe.
+// A file that becomes wrong, or cannot be read, is logged once, and what it said before stays until
+// it can be read. Thread-safe.
 template <typename T>
 class WatchedFile {
  public:
@@ -51,8 +52,8 @@ class WatchedFile {
     std::unique_ptr<WatchedFile> file(new WatchedFile(std::move(path), std::move(parse), clock));
     base::MutexLock lock(&file->mu_);
     file->next_look_ = clock->Monotonic() + kFileRefresh;
-    file->version_ = VersionOfFile(file->path_);
-    if (absl::Status status = file->ReadLocked(); !status.ok()) return status;
+    const absl::Status read = file->ReadLocked(VersionOfFile(file->path_));
+    if (!read.ok()) return read;
     return file;
   }
 
@@ -63,8 +64,10 @@ class WatchedFile {
     next_look_ = clock_->Monotonic() + kFileRefresh;
     const std::optional<FileVersion> version = VersionOfFile(path_);
     if (version == version_) return current_;
-    version_ = version;  // so a wrong one is logged once, not at every look
-    LogReread(path_, ReadLocked());
+    const absl::Status read = ReadLocked(version);
+    const bool is_unreadable = version_ != version;
+    if (!is_unreadable || !was_unreadable_) LogReread(path_, read);
+    was_unreadable_ = is_unreadable;
     return current_;
   }
 
@@ -72,9 +75,13 @@ class WatchedFile {
   WatchedFile(std::string path, Parse parse, const base::Clock* clock)
       : path_(std::move(path)), parse_(std::move(parse)), clock_(clock) {}
 
-  absl::Status ReadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  // One that cannot be read keeps its earlier version, and is read again at the next look: the
+  // cause, such as too many open files, may pass without a change of the file.
+  absl::Status ReadLocked(const std::optional<FileVersion>& version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     absl::StatusOr<std::string> text = ReadSmallFile(path_);
     if (!text.ok()) return text.status();
+    version_ = version;
     absl::StatusOr<T> value = parse_(*text);
     if (!value.ok()) return value.status();
     current_ = std::make_shared<const T>(*std::move(value));
@@ -87,6 +94,7 @@ class WatchedFile {
   base::Mutex mu_;
   std::shared_ptr<const T> current_ ABSL_GUARDED_BY(mu_);
   std::optional<FileVersion> version_ ABSL_GUARDED_BY(mu_);
+  bool was_unreadable_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration next_look_ ABSL_GUARDED_BY(mu_);
 };
 
