@@ -213,7 +213,9 @@ absl::StatusOr<Policy> ParsePolicy(absl::string_view text, absl::string_view fil
   }
 }
 
-absl::StatusOr<Policy> LoadPolicy(const std::string& path) {
+namespace {
+
+absl::StatusOr<std::string> ReadPolicyText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxPolicyBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -221,6 +223,13 @@ absl::StatusOr<Policy> LoadPolicy(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read the policy '", path, "'"));
   }
   text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<Policy> LoadPolicy(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadPolicyText(path));
   return ParsePolicy(text, path);
 }
 
@@ -278,12 +287,16 @@ std::shared_ptr<const Policy> PolicyGuard::Current() {
   next_look_ = clock_->Monotonic() + kPolicyRefresh;
   const std::optional<Version> version = VersionOf(path_);
   if (version == version_) return policy_;
-  version_ = version;  // so a wrong one is logged once, not at every look
-  absl::StatusOr<Policy> policy = LoadPolicy(path_);
+  const absl::StatusOr<std::string> text = ReadPolicyText(path_);
+  // One that cannot be read is read again at the next look: the cause, such as too many open files,
+  // may pass without a change of the file.
+  if (text.ok()) version_ = version;
+  const bool is_told = std::exchange(was_unreadable_, !text.ok()) && was_unreadable_;
+  absl::StatusOr<Policy> policy = text.ok() ? ParsePolicy(*text, path_) : text.status();
   if (policy.ok()) {
     policy_ = std::make_shared<const Policy>(*std::move(policy));
     base::Log(base::kInfo, "a changed policy is in force", {{"file", path_}});
-  } else {
+  } else if (!is_told) {
     base::Log(base::kError, "the changed policy is wrong; the previous one stays in force",
               {{"file", path_}, {"why", policy.status().message()}});
   }

@@ -67,8 +67,8 @@ absl::StatusOr<Policy> LoadPolicy(const std::string& path);
 
 // PolicyGuard: checks every call of a server against a policy file, before the service sees it.
 
-// Thread-safe. A changed file takes effect within kPolicyRefresh; if it is invalid, that is logged
-// as an error, and the previous policy stays in force.
+// Thread-safe. A changed file takes effect within kPolicyRefresh; if it is invalid, or cannot be
+// read, that is logged as an error, and the previous policy stays in force until one can be read.
 class PolicyGuard final : public grpc::AuthMetadataProcessor {
  public:
   // As LoadPolicy. `clock` is not owned.
@@ -105,6 +105,7 @@ class PolicyGuard final : public grpc::AuthMetadataProcessor {
   // Shared: calls go on with the one that they began with.
   std::shared_ptr<const Policy> policy_ ABSL_GUARDED_BY(mu_);
   std::optional<Version> version_ ABSL_GUARDED_BY(mu_);
+  bool was_unreadable_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration next_look_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/rpc/policy.h"
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -183,6 +185,28 @@ TEST_F(PolicyGuardTest, GoesOnWithWhatAFileSaidBeforeItBecameWrong) {
   Write(OneRole("cn:bob", "*"));
   clock_.Advance(kPolicyRefresh);
   EXPECT_FALSE(Allows("ann"));
+}
+
+// Where one look at the changed file had found no file descriptor left, who was taken out stayed
+// allowed until the next change.
+TEST_F(PolicyGuardTest, ReadsAChangedFileAgainThatCouldNotBeRead) {
+  Write(OneRole("cn:ann", "*"));
+  guard_ = *PolicyGuard::Open(path_, &clock_);
+  Write(OneRole("cn:bob", "*"));
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{3, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(kPolicyRefresh);
+    EXPECT_TRUE(Allows("ann"));
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  clock_.Advance(kPolicyRefresh);
+  EXPECT_FALSE(Allows("ann"));
+  EXPECT_TRUE(Allows("bob"));
+  EXPECT_THAT(log_.lines(),
+              ::testing::ElementsAre(HasSubstr("cannot read"), HasSubstr("is in force")));
 }
 
 }  // namespace

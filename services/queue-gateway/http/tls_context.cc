@@ -70,12 +70,14 @@ ssl::context& TlsContext::Current() {
   looked_ = clock_->Monotonic();
   std::string version = Version();
   if (version == version_) return *context_;
-  version_ = std::move(version);
+  // One that cannot be used is read again at each look: the cause, such as too many open files, may
+  // pass without a change of the files.
   absl::StatusOr<std::unique_ptr<ssl::context>> read = Read();
   if (read.ok()) {
     context_ = *std::move(read);
+    version_ = std::move(version);
     base::Log(base::kInfo, "certificate renewed", {{"file", files_.certificate}});
-  } else {
+  } else if (std::exchange(unusable_, version) != version) {
     base::LogUnlessOk(base::kWarning, "the renewed certificate cannot be used", read.status());
   }
   return *context_;

@@ -30,7 +30,8 @@ class TlsContext {
                                                           base::Clock* clock);
 
   // The context for the next connection. Looks at the files if `refresh` has passed since the last
-  // look. Files that cannot be used are logged, and the certificate before stays in use.
+  // look. Files that cannot be used are logged once, and the certificate before stays in use until
+  // they can.
   boost::asio::ssl::context& Current();
 
  private:
@@ -43,8 +44,9 @@ class TlsContext {
   const CertificateFiles files_;
   const absl::Duration refresh_;
   base::Clock* const clock_;  // not owned
-  std::string version_;       // of the last look
-  absl::Duration looked_;     // monotonic time of it
+  std::string version_;       // of the files in use
+  std::string unusable_;      // of those that could not be used at last, which was logged
+  absl::Duration looked_;     // monotonic time of the last look
   // Connections keep what they need of it: OpenSSL counts who uses its part.
   std::unique_ptr<boost::asio::ssl::context> context_;
 };

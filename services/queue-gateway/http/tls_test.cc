@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <curl/curl.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
 #include "services/queue-gateway/http/server.h"
+#include "services/queue-gateway/http/tls_context.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/rpc/test_certificates.h"
 #include "tests/fakes/telemetry/peer.h"
@@ -98,6 +100,24 @@ TEST_F(HttpsTest, KeepsItsCertificateWhenTheRenewedOneIsUnusable) {
   std::filesystem::remove(folder_ / "server");
   clock_.Advance(kCertificateRefresh);
   EXPECT_EQ(Get(**server, folder_ / "root.pem"), "https/x");
+}
+
+// It was not read again before the next renewal: the old one expired meanwhile.
+TEST_F(HttpsTest, ReadsARenewedCertificateAgainThatCouldNotBeRead) {
+  const rpc::TlsFiles files = rpc::FilesBehind(folder_ / "server", "");
+  const auto tls = TlsContext::Load({files.certificate, files.key}, kCertificateRefresh, &clock_);
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  const auto* const before = &(*tls)->Current();
+  authority_.Issue("server", "DNS:localhost", folder_ / "server");
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{3, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  clock_.Advance(kCertificateRefresh);
+  EXPECT_EQ(&(*tls)->Current(), before);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  clock_.Advance(kCertificateRefresh);
+  EXPECT_NE(&(*tls)->Current(), before);
 }
 
 TEST_F(HttpsTest, DoesNotStartWithAnUnusableCertificate) {
