@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/item/suspended_batches.h"
 
+#include <numeric>
+#include <vector>
+
+#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
@@ -44,11 +48,13 @@ TEST_F(SuspendedBatchesTest, KeepWhatAnotherInitiatorAddedMeanwhile) {
 }
 
 TEST_F(SuspendedBatchesTest, AreNoMoreThanTheirRecordHasRoomFor) {
-  for (uint64_t batch = 1; batch <= kMaxRecorded + 1; ++batch) {
-    ASSERT_TRUE(initiator_.Add(batch).ok());
-  }
+  std::vector<uint64_t> full(kMaxRecorded);
+  std::iota(full.begin(), full.end(), 1);
+  store_.Overwrite("suspended-batches", absl::StrJoin(full, ","));
+  ASSERT_TRUE(initiator_.Add(kMaxRecorded + 1).ok());
   EXPECT_FALSE(initiator_.Contains(1));
   EXPECT_TRUE(initiator_.Contains(2));
+  EXPECT_TRUE(initiator_.Contains(kMaxRecorded + 1));
 }
 
 TEST_F(SuspendedBatchesTest, ReportARecordThatIsNoList) {
