@@ -217,6 +217,12 @@ TEST_F(MessageOperationsTest, ClearsAllMessages) {
   EXPECT_EQ(Status("DELETE", "/none/messages"), "404 QueueNotFound");
 }
 
+TEST_F(MessageOperationsTest, ClearsNothingForTheDeleteOfAMessageWithAnEmptyId) {
+  const Received one = Put("1");
+  EXPECT_EQ(Status("DELETE", "/queue/messages/?popreceipt=" + one.receipt), "400 InvalidUri");
+  EXPECT_THAT(Texts(Get()), ElementsAre("1"));
+}
+
 // The forms of the paper: PUT with the message as the body, base64 on the way out.
 TEST_F(MessageOperationsTest, SpeaksTheDialectOf2008) {
   version_ = "2008-10-27";

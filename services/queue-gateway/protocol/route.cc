@@ -108,7 +108,11 @@ OrError<Operation> OfQueue(absl::string_view method, const Target& target) {
 OrError<Operation> OfMessages(absl::string_view method, const Target& target) {
   // PUT is how the dialect of 2008 puts; the operation refuses it to others.
   if (method == "POST" || method == "PUT") return Operation::kPutMessage;
-  if (method == "DELETE") return Operation::kClearMessages;
+  if (method == "DELETE") {
+    // Of one message, whose id a program has left empty: that must not clear the queue.
+    if (target.Parameter("popreceipt").has_value()) return ErrorCode::kInvalidUri;
+    return Operation::kClearMessages;
+  }
   if (method != "GET") return ErrorCode::kUnsupportedHttpVerb;
   const absl::string_view peek = target.Parameter("peekonly").value_or("false");
   if (absl::EqualsIgnoreCase(peek, "true")) return Operation::kPeekMessages;

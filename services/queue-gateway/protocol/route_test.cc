@@ -118,6 +118,8 @@ TEST(RouteTest, RefusesVerbsAndComponentsThatAreNone) {
       {"PATCH", "/a/q/messages", ErrorCode::kUnsupportedHttpVerb},
       {"GET", "/a/q/messages?peekonly=maybe", ErrorCode::kInvalidQueryParameterValue},
       {"GET", "/a/q/messages/id", ErrorCode::kUnsupportedHttpVerb},
+      // As SDKs send the delete of a message with an empty id.
+      {"DELETE", "/a/q/messages/?popreceipt=x", ErrorCode::kInvalidUri},
   };
   for (const auto& [method, path, code] : cases) {
     const Target target = *ParseTarget(path);
