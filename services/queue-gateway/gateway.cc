@@ -189,11 +189,12 @@ std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request&
   auto resource = protocol::FindResource(HeaderText(request, "host"), call.target, is_account);
   if (!resource.ok()) return ErrorReply(resource.error(), *context);
   call.resource = *std::move(resource);
+  const std::string account = is_account(call.resource.account) ? call.resource.account : "";
   if (request.method == "OPTIONS") {
     begun->operation = kPreflightOperation;
-    return AnswerPreflight(request, call.resource.account, *context);
+    return AnswerPreflight(request, account, *context);
   }
-  if (is_account(call.resource.account)) begun->account = call.resource.account;
+  begun->account = account;
   if (!call.version.empty() && !is_version) {
     const protocol::Error error(ErrorCode::kInvalidHeaderValue,
                                 {{"HeaderName", "x-ms-version"}, {"HeaderValue", call.version}});
@@ -231,7 +232,9 @@ auth::Verdict Gateway::Authenticate(const operations::Call& call, auth::Operatio
 
 http::Reply Gateway::AnswerPreflight(const http::Request& request, const std::string& account,
                                      const ReplyContext& context) const {
-  const auto properties = operations::ReadProperties(account, stores_);
+  absl::StatusOr<operations::ServiceProperties> properties = operations::ServiceProperties();
+  // Anyone may ask, with any path: what is no account costs the store nothing, and is no error.
+  if (!account.empty()) properties = operations::ReadProperties(account, stores_);
   if (!properties.ok()) return ErrorReply(protocol::FromStore(properties.status()), context);
   operations::Outcome outcome = operations::Preflight(request, *properties);
   return outcome.ok() ? *std::move(outcome) : ErrorReply(outcome.error(), context);

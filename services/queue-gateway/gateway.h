@@ -71,6 +71,7 @@ class Gateway {
   http::Reply Finish(const http::Request& request, const Begun& begun, http::Reply reply) const;
   void AnswerWhenThere(const operations::Call& call, const Begun& begun, const operations::Get& get,
                        const std::shared_ptr<http::Exchange>& exchange) const;
+  // An empty account is one that is not there: no page may call it.
   http::Reply AnswerPreflight(const http::Request& request, const std::string& account,
                               const protocol::ReplyContext& context) const;
   auth::Verdict Authenticate(const operations::Call& call, auth::Operation operation) const;

@@ -321,6 +321,15 @@ TEST_F(GatewayTest, TakesAHostForAnAccountOnlyIfThereIsSuchAnAccount) {
             200);
 }
 
+// Scanners ask so; an error of the store would alarm people.
+TEST_F(GatewayTest, AllowsNoPageAnAccountThatIsNotThere) {
+  const http::Headers asked = {{"Origin", "http://page"}, {"Access-Control-Request-Method", "GET"}};
+  for (const std::string& target : {std::string("/bob/my-queue"), std::string("/a%20b~/c"),
+                                    absl::StrCat("/", std::string(1000, 'a'))}) {
+    EXPECT_EQ(Said(Ask("OPTIONS", target, asked)), "403 CorsPreflightFailure") << target;
+  }
+}
+
 TEST_F(GatewayTest, AnswersABrowserBeforeItAuthenticates) {
   const http::Headers asked = {{"Origin", "http://page"}, {"Access-Control-Request-Method", "GET"}};
   EXPECT_EQ(Said(Ask("OPTIONS", "/sally/my-queue/messages", asked)), "403 CorsPreflightFailure");
