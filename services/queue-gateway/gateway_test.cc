@@ -474,6 +474,20 @@ TEST_F(UserDelegationTest, GivesAKeyThatSignsForAnyGatewayWithTheAccount) {
   }
 }
 
+// The SDK for .NET leaves it out where its program names none.
+TEST_F(UserDelegationTest, BeginsAKeyWithoutAStartNow) {
+  for (const std::string& body :
+       {std::string("<KeyInfo><Expiry>2011-11-13T00:00:00Z</Expiry></KeyInfo>"),
+        Times("", "2011-11-13T00:00:00Z")}) {
+    const http::Reply reply = AskForKey({{"Authorization", token_}}, body);
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    const auto key = protocol::ParseXml(reply.body);
+    ASSERT_TRUE(key.ok()) << key.status();
+    EXPECT_EQ(key->TextOf("SignedStart"), "2011-11-11T00:00:00Z");
+    EXPECT_EQ(Ask("GET", With(Sas(*key), "/sally/my-queue/messages")).status, 200);
+  }
+}
+
 TEST_F(UserDelegationTest, EndsASasWithItsKey) {
   const http::Reply reply =
       AskForKey({{"Authorization", token_}}, Times("2011-11-10T12:00:00Z", "2011-11-11T06:00:00Z"));

@@ -33,8 +33,12 @@ absl::StatusOr<absl::Time> TimeOf(const protocol::XmlElement& element, absl::str
 absl::StatusOr<Life> ReadLife(absl::string_view document, absl::Time now) {
   MUSTER_ASSIGN_OR_RETURN(const protocol::XmlElement root, protocol::ParseXml(document));
   if (root.name != "KeyInfo") return absl::InvalidArgumentError("it is no <KeyInfo>");
+  // The service's SDK for .NET leaves out a start that its program does not name: it is now.
   Life life;
-  MUSTER_ASSIGN_OR_RETURN(life.start, TimeOf(root, "Start"));
+  life.start = absl::FromUnixSeconds(absl::ToUnixSeconds(now));
+  if (!root.TextOf("Start").value_or("").empty()) {
+    MUSTER_ASSIGN_OR_RETURN(life.start, TimeOf(root, "Start"));
+  }
   MUSTER_ASSIGN_OR_RETURN(life.expiry, TimeOf(root, "Expiry"));
   if (life.expiry <= life.start || life.expiry <= now) {
     return absl::InvalidArgumentError("<Expiry> is not after <Start> and now");
