@@ -69,6 +69,11 @@ void AddOptions(CLI::App* app, Options* options) {
       ->needs(certificate);
   Add(app, "--oauth-jwks", &options->jwks_file,
       "The key set (JWKS) that signs tokens; without it, signatures are not checked");
+  app->add_option("--oauth-issuer", options->issuers,
+                  "Who may issue tokens (iss); what ends in / stands for all that begin with it. "
+                  "May be given more than once; without it, every tenant of Microsoft's")
+      ->envname(host::EnvironmentName("--oauth-issuer"))
+      ->delimiter(',');
   AddTarget(app, "--queue-requests", &options->targets.per_queue,
             "Requests a second to one queue; what is beyond gets 503 ServerBusy. 0: no target");
   AddTarget(app, "--account-requests", &options->targets.per_account,
@@ -116,8 +121,16 @@ absl::StatusOr<std::unique_ptr<auth::BearerVerifier>> OpenBearer(const Options& 
         absl::StrCat("other machines can reach ", options.listen,
                      ", and without --oauth-jwks anyone can make a token"));
   }
+  // One set of keys signs the tokens of all tenants, and anyone may have a tenant.
+  if (!is_on_loopback && options.issuers.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("other machines can reach ", options.listen,
+                     ", and anyone gets a token of a tenant of their own: name yours with "
+                     "--oauth-issuer"));
+  }
   auth::BearerOptions bearer;
   bearer.jwks_file = options.jwks_file;
+  if (!options.issuers.empty()) bearer.issuers = options.issuers;
   return auth::BearerVerifier::Open(std::move(bearer), clock);
 }
 

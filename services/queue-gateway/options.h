@@ -34,6 +34,8 @@ struct Options {
   std::string account_file;
   std::string oauth;      // "": off; "basic"
   std::string jwks_file;  // "": the signatures of tokens are not checked
+  // Of tokens; empty: those of BearerOptions, which are of every tenant.
+  std::vector<std::string> issuers;
   throttle::RequestTargets targets;
   std::string health;  // HOST:PORT; empty: nowhere
   std::string admin;   // HOST:PORT of the gRPC service for operators; empty: nowhere
@@ -54,7 +56,8 @@ absl::StatusOr<std::unique_ptr<auth::AccountSource>> OpenAccounts(const Options&
                                                                   const base::Clock* clock);
 
 // Null: OAuth is off. InvalidArgument: it needs HTTPS, and where other machines can reach the
-// gateway, a key set: without one, anyone can make a token.
+// gateway, a key set and an issuer: without these, anyone can make a token, or has one of a tenant
+// of their own.
 absl::StatusOr<std::unique_ptr<auth::BearerVerifier>> OpenBearer(const Options& options,
                                                                  const base::Clock* clock);
 

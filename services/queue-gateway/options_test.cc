@@ -11,6 +11,7 @@
 namespace muster::queue_gateway {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kKey[] = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -70,6 +71,24 @@ TEST(OptionsTest, AsksForAKeySetWhereOthersCanMakeTokens) {
           .status()
           .message(),
       HasSubstr("--oauth-jwks"));
+}
+
+// The keys of an identity provider sign for all its tenants, and anyone may have one.
+TEST(OptionsTest, AsksForTheIssuerWhereOthersHaveTokensOfTheirOwn) {
+  const std::string exposed =
+      "--oauth basic --cert c --key k --listen 0.0.0.0:1 --oauth-jwks no-such-file";
+  EXPECT_THAT(OpenBearer(Parsed(exposed), base::RealClock()).status().message(),
+              HasSubstr("--oauth-issuer"));
+  EXPECT_THAT(
+      OpenBearer(Parsed(exposed + " --oauth-issuer https://sts.windows.net/c3/"), base::RealClock())
+          .status()
+          .message(),
+      HasSubstr("no-such-file"));
+}
+
+TEST(OptionsTest, TakesIssuersFromTheCommandLine) {
+  EXPECT_THAT(Parsed("--oauth-issuer https://a/,https://b --oauth-issuer https://c").issuers,
+              ElementsAre("https://a/", "https://b", "https://c"));
 }
 
 }  // namespace
