@@ -1062,8 +1062,8 @@ class MonitoringTest(ChartTest):
         manifests = self.render(*values)
         monitor = manifests.get("PodMonitor", "muster")
         self.assertEqual(monitor["metadata"]["labels"]["release"], "of-mine")
-        self.assertEqual(monitor["spec"]["podMetricsEndpoints"],
-                         [{"port": "metrics", "path": "/metrics", "interval": "30s"}])
+        [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+        self.assertEqual((endpoint["port"], endpoint["path"], endpoint["interval"]), ("metrics", "/metrics", "30s"))
         self.assertEqual(monitor["spec"]["namespaceSelector"], {"matchNames": [NAMESPACE]})
         selector = monitor["spec"]["selector"]
         found = set()
@@ -1075,6 +1075,16 @@ class MonitoringTest(ChartTest):
             self.assertEqual("metrics" in ports, one["metadata"]["name"] != "muster-nats")
         self.assertEqual(len(found), 6)
         self.assertNotIn("ServiceMonitor", {one["kind"] for one in manifests.all})
+
+    def test_the_alerts_find_the_scrape_job_by_any_name_of_the_chart(self):
+        [job] = set(re.findall(r'up\{job=~"([^"]*)"', (CHART / "alerts.yaml").read_text(encoding="utf-8")))
+        for kind, endpoints in (("ServiceMonitor", "endpoints"), ("PodMonitor", "podMetricsEndpoints")):
+            monitor = self.render("nameOverride=mesh", "metrics.enabled=true",
+                                  f"metrics.{kind[0].lower() + kind[1:]}.enabled=true").get(kind, "muster-mesh")
+            [endpoint] = monitor["spec"][endpoints]
+            [relabeling] = endpoint["relabelings"]
+            self.assertEqual(relabeling["targetLabel"], "job")
+            self.assertRegex(relabeling["replacement"], f"^({job})$")
 
     def test_one_of_the_two_monitors_scrapes(self):
         self.assertIn("need metrics.enabled", self.refusal("metrics.podMonitor.enabled=true"))
