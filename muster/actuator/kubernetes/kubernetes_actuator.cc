@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/kubernetes/limits.h"
@@ -29,6 +30,12 @@ std::vector<std::string> Goers(const std::vector<muster::kubernetes::Pod>& pods,
   return goers;
 }
 
+// Whether its cost lets it go before the pods that have none.
+bool IsMarked(const muster::kubernetes::Pod& pod) {
+  int cost = 0;
+  return pod.deletion_cost.has_value() && absl::SimpleAtoi(*pod.deletion_cost, &cost) && cost < 0;
+}
+
 actuator::ReplicaState StateOf(const muster::kubernetes::Pod& pod) {
   if (pod.deleted) return actuator::ReplicaState::kDraining;
   return pod.ready ? actuator::ReplicaState::kReady : actuator::ReplicaState::kStarting;
@@ -50,7 +57,7 @@ std::vector<CostChange> ChooseCosts(const std::vector<muster::kubernetes::Pod>& 
     const auto wanted = costs.find(pod.name);
     if (wanted == costs.end()) {
       if (pod.deletion_cost.has_value()) cleared.push_back({pod.name, std::nullopt});
-    } else if (pod.deletion_cost != absl::StrCat(wanted->second)) {
+    } else if (!IsMarked(pod)) {
       marked.push_back({pod.name, wanted->second});
     }
   }

@@ -28,9 +28,10 @@ struct CostChange {
   std::optional<int> cost;  // nullopt: cleared
 };
 
-// The changes after which the first `shrink_by` pods of `let_go_first` that exist have the lowest
-// deletion costs, in that order, and no other pod has a cost. At most kMaxMarks pods are marked;
-// the list clears costs before it sets any.
+// The changes after which the first `shrink_by` pods of `let_go_first` that exist have deletion
+// costs below zero, and no other pod has a cost. At most kMaxMarks pods are marked, in that order;
+// one that is marked already keeps its mark, since all of them go: where an order could not mark
+// all pods while it was in force, the next one goes on. The list clears costs before it sets any.
 std::vector<CostChange> ChooseCosts(const std::vector<muster::kubernetes::Pod>& pods,
                                     const std::vector<std::string>& let_go_first, int shrink_by);
 

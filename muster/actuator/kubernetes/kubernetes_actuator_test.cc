@@ -63,6 +63,14 @@ TEST(ChooseCostsTest, ChangesNothingThatIsAsItShouldBe) {
   EXPECT_EQ(Costs({Running("a", "-1"), Running("b")}, {"a"}, 1), "");
 }
 
+// The order changes as replicas get work and become idle.
+TEST(ChooseCostsTest, KeepsTheMarksOfThoseThatStillGo) {
+  const std::vector<muster::kubernetes::Pod> pods = {Running("a", "-3"), Running("b", "-2"),
+                                                     Running("c", "-1"), Running("d")};
+  EXPECT_EQ(Costs(pods, {"c", "b", "d", "a"}, 3), "a:- d:-1");
+  EXPECT_EQ(Costs({Running("a", "9"), Running("b", "x")}, {"a", "b"}, 2), "a:-2 b:-1");
+}
+
 TEST(ChooseCostsTest, SkipsWishesThatCannotGo) {
   std::vector<muster::kubernetes::Pod> pods = {Running("a"), Running("b"), Running("over", "-1"),
                                                Running("going", "-1")};
