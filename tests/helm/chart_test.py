@@ -947,6 +947,15 @@ class QueueGatewayTest(ChartTest):
                 self.assertNotIn("queue-gateway", one["metadata"]["name"])
         self.assertIn("queueGateway.accounts.existingSecret", self.refusal("queueGateway.enabled=true"))
 
+    def test_one_that_goes_serves_until_no_node_sends_it_connections(self):
+        pod = rendered("a queue gateway").get("Deployment", "muster-queue-gateway")["spec"]["template"]["spec"]
+        command, seconds = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+        self.assertEqual(command, "sleep")
+        [drain] = [argument for argument in pod["containers"][0]["args"] if argument.startswith("--drain-grace=")]
+        exit_slack = 5  # in which the process gives up by itself
+        self.assertGreater(pod["terminationGracePeriodSeconds"],
+                           int(seconds) + int(drain.partition("=")[2].rstrip("s")) + exit_slack)
+
     def test_accounts_come_from_a_file_of_a_secret(self):
         pod = rendered("a queue gateway").get(
             "Deployment", "muster-queue-gateway")["spec"]["template"]["spec"]

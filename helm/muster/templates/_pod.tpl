@@ -110,6 +110,11 @@ spec:
     - {name: metrics, containerPort: {{ .metricsPort }}}
     {{- end }}
     {{- include "muster.probes" . | nindent 4 }}
+    {{- if include "muster.isGateway" . }}
+    lifecycle:
+      # Nodes send connections for some more moments to a pod that goes; its clients are not all patient.
+      preStop: {exec: {command: [sleep, "5"]}}
+    {{- end }}
     resources: {{- toYaml .conf.resources | nindent 6 }}
     securityContext: {{- include "muster.containerSecurity" . | nindent 6 }}
     volumeMounts:
