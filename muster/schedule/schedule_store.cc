@@ -162,7 +162,9 @@ v1::ScheduleRecord ScheduleStore::Draft(const v1::ScheduleSpec& spec,
   *record.mutable_spec() = spec;
   record.set_id(entry.id());
   *record.mutable_created() = base::ToProto(clock_->Now());
-  *record.mutable_decided() = record.created();
+  // The time of one with `at` lay ahead when it was asked for, and may have passed since, as while
+  // a store was slow: then it is due, not decided.
+  if (!spec.has_at()) *record.mutable_decided() = record.created();
   record.set_content_bytes(content.size());
   record.set_content_hash(base::Fingerprint(content).ToBytes());
   if (content.size() <= kMaxRecordedContentBytes) record.set_content(std::string(content));

@@ -298,6 +298,20 @@ TEST_F(RunnerTest, AScheduleThatEndedIsRemovedAWeekLater) {
   EXPECT_TRUE(store_.List()->empty());
 }
 
+// As behind a store that is slow.
+TEST_F(RunnerTest, SubmitsWhatHasATimeThatPassedWhileItWasMade) {
+  v1::ScheduleSpec spec;
+  spec.set_name("soon");
+  spec.set_job("retail");
+  *spec.mutable_at() = base::ToProto(clock_.Now() - absl::Seconds(1));
+  ASSERT_TRUE(store_.Create(spec, "content").ok());
+  const auto runner = MakeRunner("a");
+  runner->Start();
+  clock_.AwaitSleepers(1);
+  EXPECT_THAT(batches_.Submitted(), ElementsAre("2011-11-10T23:59:59Z"));
+  EXPECT_TRUE(Record("soon").has_ended());
+}
+
 TEST_F(RunnerTest, WhatADeadCreationLeftIsRemoved) {
   v1::ScheduleDirectory directory;
   v1::ScheduleEntry* const entry = directory.add_schedules();
