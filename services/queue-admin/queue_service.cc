@@ -187,10 +187,14 @@ absl::Status FillQueues(const queue::ListQueuesRequest& request, queue::QueueSto
     *summary.mutable_stats() = queue::ToProto(*stats);
     if (response->queues_size() == request.max_results || !room.Take(summary)) {
       response->set_next_page_token(last);
-      break;
+      return absl::OkStatus();
     }
     *response->add_queues() = std::move(summary);
     last = info.id.name;
+  }
+  // Some were deleted meanwhile, so that all of the rest fit: others may follow.
+  if (infos.size() == static_cast<size_t>(one_more.max_results)) {
+    response->set_next_page_token(infos.back().id.name);
   }
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "muster/ledger/remote/remote_batch_records.h"
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 #include "muster/queue/limits.h"
+#include "muster/queue/store_decorators.h"
 #include "services/initiator/api/ledger_service.h"
 #include "services/initiator/api/mesh_reopener.h"
 #include "tests/fakes/initiator/queue_service_fixture.h"
@@ -40,6 +41,41 @@ TEST_F(QueueServiceTest, ListsTheQueuesOfAnAccountPageByPage) {
   EXPECT_EQ(pages, 1);
   EXPECT_THAT(ListAll("work", 0, &pages), ElementsAre("work", "work-too"));
   EXPECT_THAT(ListAll("nothing", 0, &pages), IsEmpty());
+}
+
+// Deletes the queue "beta" when it is looked at: between the list of the queues and its counts.
+class VanishingStore final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+
+  absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& queue) override {
+    if (queue.name == "beta") EXPECT_TRUE(InterceptedStore::DeleteQueue(queue).ok());
+    return InterceptedStore::Stats(queue);
+  }
+
+ private:
+  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
+  void After(queue::Verb, const queue::QueueId&, bool) override {}
+};
+
+TEST_F(QueueServiceTest, GoesOnBehindAPageOfWhichAQueueWasDeletedMeanwhile) {
+  for (const char* name : {"alpha", "beta", "zeta"}) {
+    ASSERT_TRUE(queues_->CreateQueue({"acme", name}, {}).ok());
+  }
+  VanishingStore store(queues_.get());
+  QueueService service(&store, reopener_.get(), &sync_, &bus_, "initiator-1", &clock_);
+  v1::ListQueuesRequest request;
+  request.set_account("acme");
+  request.set_page_size(1);
+  std::vector<std::string> names;
+  do {
+    grpc::ServerContext context;
+    v1::ListQueuesResponse page;
+    ASSERT_TRUE(service.ListQueues(&context, &request, &page).ok());
+    for (const v1::QueueSummary& queue : page.queues()) names.push_back(queue.queue().name());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_THAT(names, ElementsAre("alpha", "work", "zeta"));
 }
 
 TEST_F(QueueServiceTest, TellsOfEachQueueWhatItIsAndHolds) {
