@@ -29,6 +29,9 @@ namespace muster::cli {
 
 namespace {
 
+// Each comes with its metadata, at most 8 KiB.
+constexpr int kQueuesAtATime = 500;
+
 // Calls `redrive` with what gives items of the queues of `data_dir` another chance.
 // FailedPrecondition while a run holds it.
 template <typename Result>
@@ -62,15 +65,19 @@ class LocalQueueAdmin final : public QueueAdmin {
 
   absl::StatusOr<std::vector<QueueCounts>> List(const std::string& account) override {
     MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToLook());
-    queue::ListQueuesRequest request;
-    request.account = account;
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> infos, store->ListQueues(request));
+    queue::ListQueuesRequest page;
+    page.account = account;
+    page.max_results = kQueuesAtATime;
     std::vector<QueueCounts> counts;
-    for (const queue::QueueInfo& info : infos) {
-      MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, store->Stats(info.id));
-      counts.push_back({info.id, stats});
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::QueueInfo> infos, store->ListQueues(page));
+      for (const queue::QueueInfo& info : infos) {
+        MUSTER_ASSIGN_OR_RETURN(const queue::QueueStats stats, store->Stats(info.id));
+        counts.push_back({info.id, stats});
+      }
+      if (infos.size() < static_cast<size_t>(page.max_results)) return counts;
+      page.after = infos.back().id.name;
     }
-    return counts;
   }
 
   absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& id) override {

@@ -70,6 +70,16 @@ TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
   EXPECT_THAT(RunBoth({"queue", "list", "--account", "acme"}).out, HasSubstr("acme/theirs"));
 }
 
+TEST_F(QueueCommandTest, ListsMoreQueuesThanItReadsAtATime) {
+  for (int i = 0; i < 501; ++i) {
+    ASSERT_TRUE(queues_->CreateQueue({"acme", absl::StrCat("q-", 1000 + i)}, {}).ok());
+  }
+  const std::string listed = RunBoth({"queue", "list", "--account", "acme"}).out;
+  for (const char* name : {"acme/q-1000", "acme/q-1499", "acme/q-1500"}) {
+    EXPECT_THAT(listed, HasSubstr(name));
+  }
+}
+
 TEST_F(QueueCommandTest, FailsTheSameHereAndThere) {
   for (const char* verb : {"stats", "peek", "poison", "redrive", "purge"}) {
     const Done done = RunOnServer({"queue", verb, "none-in-0"});
