@@ -64,13 +64,13 @@ void TellHeldBack(const batch::BackPressure& back_pressure, v1::Heartbeat* heart
   }
 }
 
-// The end of the partition that the group "STREAM/GROUP" reads; nullopt: it reads no stream.
-std::optional<int64_t> EndOfStream(stream::EventStreamStore* streams, const std::string& group,
-                                   int partition) {
+// Of the partition that the group "STREAM/GROUP" reads; nullopt: it reads no stream.
+std::optional<stream::PartitionExtent> ExtentOfStream(stream::EventStreamStore* streams,
+                                                      const std::string& group, int partition) {
   const std::string stream = group.substr(0, group.find('/'));
   if (!stream::ValidateStreamName(stream).ok()) return std::nullopt;
   const absl::StatusOr<stream::PartitionExtent> extent = streams->Extent(stream, partition);
-  return extent.ok() ? std::optional<int64_t>(extent->next) : std::nullopt;
+  return extent.ok() ? std::optional<stream::PartitionExtent>(*extent) : std::nullopt;
 }
 
 }  // namespace
@@ -236,7 +236,7 @@ struct InitiatorRole::Parts {
         queue_service(stores.queues, &mesh_reopener, stores.sync, stores.bus, role->host_.instance),
         partition_service(stores.sync,
                           [streams = stores.streams](const std::string& group, int partition) {
-                            return EndOfStream(streams, group, partition);
+                            return ExtentOfStream(streams, group, partition);
                           }),
         stream_service({.events = stores.streams, .sync = stores.sync, .metrics = stores.metrics},
                        role->clock_,

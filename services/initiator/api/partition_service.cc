@@ -54,9 +54,11 @@ v1::PartitionView PartitionService::ViewOf(const std::string& group,
   if (!state.checkpoint.has_value()) return view;
   view.mutable_checkpoint()->set_offset(state.checkpoint->offset);
   view.mutable_checkpoint()->set_sequence(state.checkpoint->sequence);
-  if (end_ == nullptr) return view;
-  if (const std::optional<int64_t> end = end_(group, state.partition); end.has_value()) {
-    view.set_lag(std::max<int64_t>(0, *end - state.checkpoint->offset));
+  if (extent_of_ == nullptr) return view;
+  if (const auto extent = extent_of_(group, state.partition); extent.has_value()) {
+    // Before the first checkpoint the offset is 0; and retention may have passed a later one.
+    const int64_t place = std::max(state.checkpoint->offset, extent->first);
+    view.set_lag(std::max<int64_t>(0, extent->next - place));
   }
   return view;
 }

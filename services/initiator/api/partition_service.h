@@ -4,7 +4,6 @@
 // (proto/muster/v1/partition_service.proto).
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,21 +11,22 @@
 
 #include "grpcpp/server_context.h"
 #include "muster/partition/partition_admin.h"
+#include "muster/stream/event_stream_store.h"
 #include "muster/sync/optimistic_sync_store.h"
 #include "muster/v1/partition_service.grpc.pb.h"
 
 namespace muster::initiator::api {
 
-// The offset behind the last event of a partition that a group reads; nullopt: it is not known.
-// Thread-safe.
-using PartitionEnd = std::function<std::optional<int64_t>(const std::string& group, int partition)>;
+// What the partition that a group reads keeps; nullopt: it is not known. Thread-safe.
+using PartitionExtentOf =
+    std::function<std::optional<stream::PartitionExtent>(const std::string& group, int partition)>;
 
 // Thread-safe.
 class PartitionService final : public v1::PartitionService::Service {
  public:
-  // `sync` is not owned and outlives the service. Without `end`, no lag is told.
-  explicit PartitionService(sync::OptimisticSyncStore* sync, PartitionEnd end = nullptr)
-      : admin_(sync), end_(std::move(end)) {}
+  // `sync` is not owned and outlives the service. Without `extent_of`, no lag is told.
+  explicit PartitionService(sync::OptimisticSyncStore* sync, PartitionExtentOf extent_of = nullptr)
+      : admin_(sync), extent_of_(std::move(extent_of)) {}
 
   grpc::Status ListGroups(grpc::ServerContext* context, const v1::ListGroupsRequest* request,
                           v1::ListGroupsResponse* response) override;
@@ -44,7 +44,7 @@ class PartitionService final : public v1::PartitionService::Service {
   v1::PartitionView ViewOf(const std::string& group, const partition::PartitionState& state) const;
 
   partition::PartitionAdmin admin_;
-  const PartitionEnd end_;  // may be null
+  const PartitionExtentOf extent_of_;  // may be null
 };
 
 }  // namespace muster::initiator::api

@@ -10,6 +10,7 @@
 #include "muster/partition/group_registry.h"
 #include "muster/partition/records.h"
 #include "muster/rpc/status.h"
+#include "muster/stream/event_stream_store.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::initiator::api {
@@ -43,10 +44,12 @@ class PartitionServiceTest : public ::testing::Test {
   }
 
   sync::testing::MemorySyncStore sync_;
-  PartitionService service_{&sync_, [](const std::string& group, int) -> std::optional<int64_t> {
-                              if (group != "orders/main") return std::nullopt;
-                              return 50;
-                            }};
+  stream::PartitionExtent orders_{.first = 1, .next = 50};
+  PartitionService service_{
+      &sync_, [this](const std::string& group, int) -> std::optional<stream::PartitionExtent> {
+        if (group != "orders/main") return std::nullopt;
+        return orders_;
+      }};
 };
 
 TEST_F(PartitionServiceTest, ListsThePartitionsPageByPage) {
@@ -71,6 +74,18 @@ TEST_F(PartitionServiceTest, TellsTheLagWhereTheEndIsKnown) {
   }
   EXPECT_EQ(List("orders/main", 0, "")->partitions(0).lag(), 8);
   EXPECT_FALSE(List("jobs", 0, "")->partitions(0).has_lag());
+}
+
+TEST_F(PartitionServiceTest, NothingButEventsThatAreKeptIsBehindACheckpoint) {
+  AddGroup("orders/main", 1);
+  partition::CheckpointStore checkpoints(&sync_, "orders/main");
+  ASSERT_TRUE(checkpoints.Begin(0, 1).ok());
+  orders_ = {.first = 1, .next = 1};
+  EXPECT_EQ(List("orders/main", 0, "")->partitions(0).lag(), 0) << "no event was ever there";
+  orders_ = {.first = 31, .next = 50};
+  EXPECT_EQ(List("orders/main", 0, "")->partitions(0).lag(), 19);
+  ASSERT_TRUE(checkpoints.Save(0, 1, {.offset = 21, .sequence = 20}).ok());
+  EXPECT_EQ(List("orders/main", 0, "")->partitions(0).lag(), 19) << "ten of them are gone";
 }
 
 TEST_F(PartitionServiceTest, ListsTheGroupsPageByPage) {
