@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // BatchService: a client's view of its batches, from header to receipt.
+#include <set>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,31 @@ TEST_F(BatchServiceTest, PromisesOneBatchWhatItsSubmitterAsksFor) {
   EXPECT_EQ(base::FromProto(last->late_by()),
             base::FromProto(last->completed()) - base::FromProto(last->deadline()));
   EXPECT_GT(base::FromProto(last->late_by()), absl::ZeroDuration());
+}
+
+TEST_F(BatchServiceTest, TellsAWatcherOnceThatABatchIsLate) {
+  v1::SubmitHeader header = Header("late");
+  *header.mutable_sla() = base::ToProto(absl::Milliseconds(1));
+  const auto submitted =
+      client::Submit(channel_, header, input::TextSource(Input(10)), {}, base::RealClock(), {});
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  rpc::CallContext context(absl::Seconds(1));  // in which its status is computed several times
+  v1::WatchBatchRequest request;
+  request.set_batch(submitted->batch());
+  const auto watch = stub_->WatchBatch(&context, request);
+  v1::WatchBatchResponse response;
+  std::set<std::string> told;  // without what changes with time
+  while (watch->Read(&response)) {
+    v1::BatchStatus* const status = response.mutable_status();
+    status->clear_revision();
+    status->clear_seconds();
+    status->clear_transactions_per_second();
+    if (status->late_by().nanos() > 0) status->mutable_late_by()->set_nanos(1);
+    status->mutable_late_by()->set_seconds(0);
+    EXPECT_TRUE(told.insert(status->SerializeAsString()).second) << status->DebugString();
+  }
+  EXPECT_TRUE(absl::IsDeadlineExceeded(rpc::FromGrpc(watch->Finish())));
+  EXPECT_FALSE(told.empty());
 }
 
 TEST_F(BatchServiceTest, KnowsNoJobThatWasNotApplied) {
