@@ -866,6 +866,19 @@ class TlsTest(ChartTest):
         self.assertEqual(roles["services"]["members"], ["cn:muster-services"])
         self.assertEqual(roles["submitters"], wanted["submitters"])
 
+    def test_the_policy_lets_the_initiator_ask_the_agent_all_that_it_asks(self):
+        asked = set()
+        for source in (chart.ROOT / "services/initiator").rglob("*.cc"):
+            text = source.read_text(encoding="utf-8")
+            if "v1::ScalingService::Stub" in text and not source.name.endswith("_test.cc"):
+                asked.update(re.findall(r"&(?:v1::ScalingService::)?Stub::(\w+)", text))
+        policy = yaml.safe_load(rendered("production").get(
+            "ConfigMap", "muster-policy")["data"]["policy.yaml"])
+        [services] = [role for role in policy["roles"] if role["name"] == "services"]
+        self.assertIn("Simulate", asked)
+        for method in asked:
+            self.assertIn(f"muster.v1.ScalingService/{method}", services["methods"])
+
     def test_a_disruption_budget_may_be_zero(self):
         def spec(*values):
             return self.render("initiator.pdb.enabled=true", *values).get(
