@@ -198,6 +198,8 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<MeshClient> mesh, MeshClient::Open(options.server));
   MUSTER_ASSIGN_OR_RETURN(const v1::ListInstancesResponse heard,
                           mesh->ListInstances(v1::ROLE_UNSPECIFIED));
+  // Now: further questions may take seconds, which are no difference of clocks.
+  const absl::Time heard_at = environment.clock->Now();
   const std::vector<v1::Instance> instances(heard.instances().begin(), heard.instances().end());
   MUSTER_RETURN_IF_ERROR(RequireInitiator(*mesh));
   if (heard.disconnected()) return WithoutNats(*mesh, instances);
@@ -205,7 +207,7 @@ absl::StatusOr<Findings> CheckMesh(const CommonOptions& options, const std::stri
   findings.push_back({Health::kOk, "initiator",
                       absl::StrCat(options.server.address, " answers; it hears ",
                                    Counted(instances.size(), "instance"))});
-  CheckInstances(*mesh, instances, version, environment.clock->Now(), &findings);
+  CheckInstances(*mesh, instances, version, heard_at, &findings);
   const ScalingTargets started = CheckScaling(*mesh, instances, &findings);
   CheckRoles(instances, started, &findings);
   CheckControllers(instances, &findings);

@@ -120,6 +120,12 @@ TEST_F(DoctorTest, WarnsOfOtherVersionsAndClocks) {
                     HasSubstr("warning: initiator: its clock differs from the one here")));
 }
 
+TEST_F(DoctorTest, TakesASlowAnswerForNoDifferenceOfClocks) {
+  // As while a controller hangs, of which the initiator asks what it lists.
+  batches_.on_list = [this] { clock_.Advance(absl::Seconds(60)); };
+  EXPECT_THAT(RunOnServer({"doctor"}).out, Not(HasSubstr("clock")));
+}
+
 TEST_F(DoctorTest, FindsItWrongThatTwoControllersCount) {
   v1::Instance other = mesh_.controllers[0];
   other.mutable_info()->set_instance("c-2");

@@ -79,6 +79,8 @@ class FakeBatches final : public v1::BatchService::Service {
   std::function<void()> on_upload;
   // Called when a watch begins; may be empty.
   std::function<void()> on_watch;
+  // Called with each list, by several threads; may be empty.
+  std::function<void()> on_list;
 
   // Of the batches whose records may be read; content in files is not there. Not owned.
   ledger::BatchLedger* ledger = nullptr;
@@ -182,6 +184,7 @@ class FakeBatches final : public v1::BatchService::Service {
   grpc::Status ListBatches(grpc::ServerContext* context, const v1::ListBatchesRequest* request,
                            v1::ListBatchesResponse* response) override {
     return rpc::Answer(*context, [&]() -> absl::Status {
+      if (on_list) on_list();
       base::MutexLock lock(&mu_);
       listed_ = *request;
       auto next = batches.end();
