@@ -14,8 +14,8 @@
 #include "cli/schedule/schedule_view.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
-#include "muster/base/names.h"
 #include "muster/base/proto_time.h"
+#include "muster/base/random.h"
 #include "muster/base/status.h"
 #include "muster/v1/schedule_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
@@ -124,11 +124,16 @@ absl::Status Resume(const ScheduleOptions& options, const Environment& environme
   return absl::OkStatus();
 }
 
+// Without the host's name, which may be longer than a run id.
+std::string NewRunId() {
+  return absl::StrCat("run-", absl::Hex(base::RandomSeed(), absl::kZeroPad16));
+}
+
 absl::Status RunNow(const ScheduleOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
   v1::RunScheduleRequest request;
   request.set_name(options.name);
-  request.set_run_id(options.run_id.empty() ? base::MakeInstanceId("run") : options.run_id);
+  request.set_run_id(options.run_id.empty() ? NewRunId() : options.run_id);
   const auto response = mesh->Call(&Stub::RunSchedule, request);
   if (!response.ok()) return WithListHint(response.status(), kSchedules);
   const ordered_json json = {{"schedule", options.name}, {"batch", response->batch()}};
