@@ -2,6 +2,7 @@ package muster
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -229,6 +230,26 @@ func TestContentThatCannotBeReadIsTheCallersError(t *testing.T) {
 	}
 	if _, err := client.Submit(t.Context(), "job", File("/no/such/file"), Submission{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error: %v", err)
+	}
+}
+
+func TestContentThatIsCutOffIsNotTakenForTheWhole(t *testing.T) {
+	fake, client := startFake(t)
+	var packed bytes.Buffer
+	packer := gzip.NewWriter(&packed)
+	if _, err := packer.Write(fiveMiB); err != nil {
+		t.Fatal(err)
+	}
+	if err := packer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cutOff, err := gzip.NewReader(bytes.NewReader(packed.Bytes()[:packed.Len()/2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := client.Submit(t.Context(), "job", Reader(cutOff), Submission{})
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("batch %v of %d bytes, error: %v", batch, len(fake.content), err)
 	}
 }
 

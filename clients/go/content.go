@@ -179,8 +179,8 @@ func (c *keptContent) take(offset uint64) ([]byte, error) {
 // read is not under the lock: what is heard meanwhile must not wait for a slow reader.
 func (c *keptContent) read(keepFrom uint64) error {
 	chunk := make([]byte, chunkBytes)
-	count, err := io.ReadFull(c.reader, chunk)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	count, whole, err := fill(c.reader, chunk)
+	if err != nil {
 		return &unreadable{err}
 	}
 	chunk = chunk[:count]
@@ -191,8 +191,24 @@ func (c *keptContent) read(keepFrom uint64) error {
 		c.kept = append(c.kept, keptChunk{c.end, chunk})
 	}
 	c.end += uint64(count)
-	c.whole = err != nil
+	c.whole = whole
 	return nil
+}
+
+// fill reads until into is full, or the content is whole. io.ReadFull does not tell the end from a reader
+// that was cut off: a truncated gzip, or the body of a lost connection, says io.ErrUnexpectedEOF itself.
+func fill(reader io.Reader, into []byte) (count int, whole bool, err error) {
+	for count < len(into) {
+		got, err := reader.Read(into[count:])
+		count += got
+		if err == io.EOF {
+			return count, true, nil
+		}
+		if err != nil {
+			return count, false, err
+		}
+	}
+	return count, false, nil
 }
 
 // soleChunk gives all of the content, if one chunk holds it.
