@@ -58,14 +58,13 @@ report::RejectionRow RejectionRowOf(const Statement& row) {
 
 // The columns that RejectionRowOf reads, of a batch that neither is a retry nor is retried.
 constexpr char kRejections[] = "SELECT item, line, reason, 0, 0 FROM muster_rejection r";
-// And of any.
+// And of any. Line 0 of a claim is an item as a whole: it stands where its first transaction does.
 constexpr char kRetriedRejections[] =
     "SELECT item, line, reason, coalesce((SELECT t.retried_in FROM muster_retried_line l JOIN "
     "muster_retry t ON t.retry = l.retry WHERE l.batch = r.batch AND l.item = r.item AND l.line = "
     "r.line), 0), coalesce((SELECT l.line FROM muster_retry t JOIN muster_retried_line l ON "
-    "l.retry "
-    "= t.retry AND l.retried_line = r.line WHERE t.retried_in = r.batch), 0) FROM muster_rejection "
-    "r";
+    "l.retry = t.retry AND l.retried_line = r.line AND l.line > 0 WHERE t.retried_in = r.batch), "
+    "0) FROM muster_rejection r";
 
 using TakeBack = std::function<void(std::unique_ptr<Connection>)>;
 

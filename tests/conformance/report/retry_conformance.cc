@@ -321,11 +321,13 @@ TEST_P(ReportConformanceTest, NamesTheLineOfADeadItemThatWasRetried) {
   CompleteWithDead();
   RetryItem2(store());
   ASSERT_TRUE(store()->RegisterBatch(Shop(kRetry)).ok());
-  CountedItem again = Item(0, "ann", "1.00", 1);
-  again.batch = kRetry;
-  again.rejections[0].line = 3;
-  Commit({again});
-  EXPECT_THAT(Links(*Read(), kRetry), ElementsAre("3 was 22"));
+  for (const int64_t line : {2, 3}) {
+    CountedItem again = Item(static_cast<uint64_t>(line), "ann", "1.00", 1);
+    again.batch = kRetry;
+    again.rejections[0].line = line;
+    Commit({again});
+  }
+  EXPECT_THAT(Links(*Read(), kRetry), ElementsAre("2 was 21", "3 was 22"));
   EXPECT_EQ(GetProgress(kRetry).retry_of, kBatch);
 }
 
