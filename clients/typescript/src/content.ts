@@ -33,11 +33,16 @@ async function hashOf(pieces: Pieces): Promise<string> {
   return whole.digest("hex");
 }
 
+/** Opens the file when it is first read: a stream that nobody listens to yet throws its error at the process. */
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array, void, void> {
+  yield* createReadStream(path, { highWaterMark: CHUNK_BYTES });
+}
+
 export async function opened(source: Source, wantsDigest: boolean): Promise<Opened> {
   if (typeof source === "string") {
-    const pieces = (): Pieces => createReadStream(source, { highWaterMark: CHUNK_BYTES });
     const { size } = await stat(source);
-    return { pieces: pieces(), size, digest: wantsDigest ? await hashOf(pieces()) : undefined };
+    const digest = wantsDigest ? await hashOf(piecesOf(source)) : undefined;
+    return { pieces: piecesOf(source), size, digest };
   }
   if (source instanceof Uint8Array) {
     return { pieces: [source], size: source.length, digest: wantsDigest ? await hashOf([source]) : undefined };

@@ -1,6 +1,8 @@
 // The client against an initiator that breaks, waits and refuses on command.
 import * as assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { Readable } from "node:stream";
@@ -133,6 +135,19 @@ test("content that cannot be read is the caller's error", async () => {
   await assert.rejects(client.submit("job", failing()), RangeError);
   await assert.rejects(client.submit("job", ["text"] as unknown as Buffer[]), TypeError);
   await assert.rejects(client.submit("job", "/no/such/file"), { code: "ENOENT" });
+});
+
+test("a file that cannot be opened is the caller's error", async () => {
+  const socket = path.join(folder, "socket"); // it has a size, and nobody may open it
+  const server = createServer().listen(socket);
+  await once(server, "listening");
+  try {
+    await assert.rejects(client.submit("job", socket), { code: "ENXIO" });
+    await assert.rejects(client.submit("job", socket, { requestId: "once" }), { code: "ENXIO" });
+    await assert.rejects(client.createSchedule("daily", "job", socket, { cron: "0 4 * * *" }), { code: "ENXIO" });
+  } finally {
+    server.close();
+  }
 });
 
 test("what progress throws ends the upload", async () => {
