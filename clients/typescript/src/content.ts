@@ -124,7 +124,8 @@ export class Content {
   }
 
   private async nextChunk(): Promise<Uint8Array> {
-    const parts: Uint8Array[] = [];
+    // Each piece is copied at once: its owner may fill the same buffer for the next.
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
     let size = 0;
     while (size < CHUNK_BYTES) {
       if (this.left.length === 0) {
@@ -133,11 +134,11 @@ export class Content {
         this.left = piece;
       }
       const taken = this.left.subarray(0, CHUNK_BYTES - size);
-      parts.push(taken);
+      chunk.set(taken, size);
       size += taken.length;
       this.left = this.left.subarray(taken.length);
     }
-    return Buffer.concat(parts); // a copy: the caller may reuse its buffer
+    return chunk.subarray(0, size);
   }
 
   private async nextPiece(): Promise<Uint8Array | undefined> {

@@ -106,7 +106,7 @@ async function whole(content: Source): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of (await opened(content, false)).pieces) {
-    pieces.push(piece);
+    pieces.push(Buffer.from(piece.subarray(0, MAX_CONTENT_BYTES + 1))); // a copy: the caller may reuse its buffer
     bytes += piece.length;
     if (bytes > MAX_CONTENT_BYTES) break;
   }

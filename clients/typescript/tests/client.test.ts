@@ -60,6 +60,15 @@ test("an upload that another process has begun is not sent again", async () => {
   assert.equal(initiator.received, 2);
 });
 
+test("pieces that come in the same buffer are the content that they were", async () => {
+  function* reused(): Generator<Buffer> {
+    const buffer = Buffer.alloc(100_000);
+    for (const piece of pieces(buffer.length)) yield buffer.subarray(0, piece.copy(buffer));
+  }
+  await client.submit("job", reused());
+  assert.ok(initiator.content.equals(CONTENT));
+});
+
 test("progress says what is durable and how much there is", async () => {
   const seen: SubmitProgress[] = [];
   await client.submit("job", CONTENT, { progress: (told) => seen.push(told) });
