@@ -60,6 +60,15 @@ func TestAnOutputWithoutAControllerSaysSoInTheEnd(t *testing.T) {
 	}
 }
 
+func TestAReportIsReadAlsoWithoutPatience(t *testing.T) {
+	fake, _ := startFake(t)
+	hasty := connect(t, fake.reports.address, Options{Patience: -1})
+	rows, err := hasty.Report(t.Context(), 7, "by_customer")
+	if err != nil || len(rows) != 1 || rows[0].Measures["revenue"].String() != "1.5" {
+		t.Errorf("rows: %v, error: %v", rows, err)
+	}
+}
+
 func TestClosingAClientEndsWhatWouldBeTriedAgain(t *testing.T) {
 	fake, client := startFake(t)
 	fake.watches = append([][]uint64{{1}}, make([][]uint64, 1000)...)

@@ -27,6 +27,17 @@ func (f *fakeReports) ListInstances(context.Context, *musterv1.ListInstancesRequ
 		{Info: &musterv1.InstanceInfo{Address: f.address}}}}, nil
 }
 
+func (f *fakeReports) GetReport(_ *musterv1.GetReportRequest, stream musterv1.ReportService_GetReportServer) error {
+	err := stream.Send(&musterv1.GetReportResponse{Part: &musterv1.GetReportResponse_Schema{
+		Schema: &musterv1.GroupSchema{Name: "by_customer", Keys: []string{"customer"},
+			Measures: []*musterv1.MeasureSchema{{Name: "revenue", Scale: 2}}}}})
+	if err != nil {
+		return err
+	}
+	return stream.Send(&musterv1.GetReportResponse{Part: &musterv1.GetReportResponse_Rows{
+		Rows: &musterv1.ReportRows{Rows: []*musterv1.PartialRow{{Keys: []string{"Ada"}, Measures: []string{"1.50"}}}}}})
+}
+
 func (f *fakeReports) GetOutput(context.Context, *musterv1.GetOutputRequest) (*musterv1.GetOutputResponse, error) {
 	next := ""
 	if f.endless {

@@ -40,11 +40,12 @@ type Receipt struct{ Text, Checksum string }
 //
 // NotFound: no such batch, or no such group. Unavailable: no controller is there.
 func (c *Client) Report(ctx context.Context, batch uint64, group string) ([]Row, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
-	defer cancel()
 	var rows []Row
 	err := c.atController(ctx, c.patience(c.options.Timeout), func(stub musterv1.ReportServiceClient) error {
-		stream, err := stub.GetReport(ctx, &musterv1.GetReportRequest{Batch: batch, Group: group})
+		// A long report takes longer than other calls; who is not patient still waits as for those.
+		reading, cancel := context.WithTimeout(ctx, max(c.options.Timeout, c.options.Patience))
+		defer cancel()
+		stream, err := stub.GetReport(reading, &musterv1.GetReportRequest{Batch: batch, Group: group})
 		if err != nil {
 			return err
 		}

@@ -61,6 +61,13 @@ class FakeMesh(batch_service_pb2_grpc.BatchServiceServicer, mesh_service_pb2_grp
         return report_service_pb2.ListRejectionsResponse(
             rejections=[] if request.HasField("after") else self.rejections)
 
+    def GetReport(self, request, context):
+        yield report_service_pb2.GetReportResponse(schema=job_schema_pb2.GroupSchema(
+            name="by_customer", keys=["customer"],
+            measures=[job_schema_pb2.MeasureSchema(name="revenue", scale=2)]))
+        yield report_service_pb2.GetReportResponse(rows=report_service_pb2.ReportRows(
+            rows=[item_result_pb2.PartialRow(keys=["Ada"], measures=["1.50"])]))
+
     def GetOutput(self, request, context):
         return report_service_pb2.GetOutputResponse(
             columns=[job_schema_pb2.OutputColumn(name="note", type="OUTPUT_TYPE_TEXT")],
@@ -143,6 +150,12 @@ class RejectionsTest(FailuresTest):
                              (line, b"record %d" % line, retried_in))
             self.assertEqual(self.mesh.read, count)
         self.assertEqual(list(found), [])
+
+
+class ReportTest(FailuresTest):
+    def test_a_report_is_read_also_without_patience(self):
+        rows = self.connect(patience=0).report(7, "by_customer")
+        self.assertEqual([str(row.measures["revenue"]) for row in rows], ["1.50"])
 
 
 class OutputTest(FailuresTest):

@@ -298,7 +298,9 @@ export class Client extends ScheduleClient {
     try {
       const rows: ReportRow[] = [];
       let schema: Group | undefined;
-      const deadline = Date.now() + (this.options.patienceMs ?? 120_000);
+      // A long report takes longer than other calls; who is not patient still waits as for those.
+      const longest = Math.max(this.options.timeoutMs ?? 30_000, this.options.patienceMs ?? 120_000);
+      const deadline = Date.now() + longest;
       for await (const part of hear(stub.getReport({ batch: numberOf(batch), group }, { deadline }))) {
         if (part.part === "schema" && part.schema) schema = toGroup(part.schema);
         for (const row of part.rows?.rows ?? []) {

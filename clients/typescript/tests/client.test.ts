@@ -272,6 +272,16 @@ test("no more records are kept than one answer has", async () => {
   assert.deepEqual(seen, [[1, "record 1", 0, 0], [4, "record 4", 0, 0], [9, "record 9", 8, 3]]);
 });
 
+test("a report is read also without patience", async () => {
+  const hasty = new Client(initiator.address, { patienceMs: 0, warn: () => {} });
+  try {
+    const rows = await hasty.report(7, "by_customer");
+    assert.deepEqual(rows.map(({ measures }) => measures.revenue.toFixed(2)), ["1.50"]);
+  } finally {
+    hasty.close();
+  }
+});
+
 test("the output waits for a controller as long as its patience, which is more than one call takes", async () => {
   const hasty = new Client(initiator.address, { patienceMs: 20_000, timeoutMs: 1_000, warn: () => {} });
   initiator.unlisted = 5; // the last of them after 1.5 s

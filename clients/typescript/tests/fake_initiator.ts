@@ -2,6 +2,7 @@
 import * as grpc from "@grpc/grpc-js";
 import { createXXHash128 } from "hash-wasm";
 
+import type { GetReportResponse } from "../src/generated/muster/v1/GetReportResponse";
 import type { ListRejectionsRequest__Output } from "../src/generated/muster/v1/ListRejectionsRequest";
 import type { ReadRecordsRequest__Output } from "../src/generated/muster/v1/ReadRecordsRequest";
 import type { ReadRecordsResponse } from "../src/generated/muster/v1/ReadRecordsResponse";
@@ -71,6 +72,11 @@ export class FakeInitiator {
       },
     } as unknown as grpc.UntypedServiceImplementation);
     this.server.addService(v1.ReportService.service, {
+      getReport: (call: grpc.ServerWritableStream<unknown, GetReportResponse>) => {
+        call.write({ schema: { name: "by_customer", keys: ["customer"], measures: [{ name: "revenue", scale: 2 }] } });
+        call.write({ rows: { rows: [{ keys: ["Ada"], measures: ["1.50"] }] } });
+        call.end();
+      },
       getOutput: (_: unknown, done: grpc.sendUnaryData<unknown>) => done(null,
         { columns: [{ name: "note", type: "OUTPUT_TYPE_TEXT" }], records: [{ line: 1, fields: ["paid"] }] }),
       listRejections: ({ request }: { request: ListRejectionsRequest__Output }, done: grpc.sendUnaryData<unknown>) =>

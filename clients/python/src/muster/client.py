@@ -371,10 +371,12 @@ class Client:
         request = report_service_pb2.GetReportRequest(batch=_number(batch), group=group)
         group_of: Group | None = None
         rows: list[ReportRow] = []
+        # A long report takes longer than other calls; who is not patient still waits as for those.
+        longest = max(self._timeout, self._patience)
         with contextlib.closing(open_channel(address, self._tls)) as channel:
             get_report = report_stub(channel).GetReport
             with contextlib.closing(
-                    hear(lambda: get_report(request, timeout=self._patience))) as parts:
+                    hear(lambda: get_report(request, timeout=longest))) as parts:
                 for part in parts:
                     if part.HasField("schema"):
                         group_of = to_group(part.schema)
