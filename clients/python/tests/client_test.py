@@ -12,7 +12,8 @@ import muster
 from fake_initiator import FakeInitiator
 from google.protobuf import duration_pb2
 from muster.rpc_details import error_details_pb2
-from muster.v1 import call_service_pb2, call_service_pb2_grpc
+from muster.v1 import (call_service_pb2, call_service_pb2_grpc, stream_service_pb2,
+                       stream_service_pb2_grpc)
 
 MIB = 1 << 20
 
@@ -83,6 +84,44 @@ class CallTest(unittest.TestCase):
         self.assertEqual(calls.requests[0].request_id, b"")
         with self.assertRaises(TypeError):
             client.call("job", {"a": 0.5})
+
+
+class FakeStreams(stream_service_pb2_grpc.StreamServiceServicer):
+    """Answers each call of a processor as the next of `calls` does."""
+
+    def __init__(self, *calls):
+        self.calls = list(calls)
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
+        stream_service_pb2_grpc.add_StreamServiceServicer_to_server(self, self.server)
+        self.address = "127.0.0.1:%d" % self.server.add_insecure_port("127.0.0.1:0")
+        self.server.start()
+
+    def ProcessEvents(self, requests, context):
+        next(requests)  # the start
+        yield stream_service_pb2.ProcessEventsResponse(member="me")
+        yield from self.calls.pop(0)(requests, context)
+
+
+def end(requests, context):
+    yield stream_service_pb2.ProcessEventsResponse(ended=stream_service_pb2.ProcessingEnded())
+
+
+class ProcessorTest(unittest.TestCase):
+    def start(self, *calls):
+        streams = FakeStreams(*calls)
+        self.addCleanup(lambda: streams.server.stop(0).wait())
+        processor = muster.EventProcessor(streams.address, "homes", "store")
+        self.addCleanup(processor.close)
+        return processor
+
+    def test_a_server_that_cancels_its_calls_when_it_stops_is_called_again(self):
+        def stop(requests, context):
+            context.abort(grpc.StatusCode.CANCELLED, "")
+            yield
+        told = []
+        self.start(stop, end).run(lambda partition, event: None, told.append)
+        self.assertEqual([(type(lost.error), lost.operation) for lost in told],
+                         [(muster.Cancelled, "open")])
 
 
 class JsonTest(unittest.TestCase):

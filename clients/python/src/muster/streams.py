@@ -16,7 +16,8 @@ import grpc
 
 from muster._batch import to_time
 from muster._channel import Path, StreamStub, Tls, ask, open_channel, stream_stub
-from muster.errors import MusterError, Unavailable, from_rpc, make_error
+from muster._patience import may_pass
+from muster.errors import MusterError, from_rpc, make_error
 from muster.v1 import stream_service_pb2 as pb
 
 # Waits between two calls of a processor whose server was lost.
@@ -178,7 +179,9 @@ class EventProcessor:
             try:
                 session.run(self._streams)
                 return
-            except Unavailable as lost:
+            except MusterError as lost:
+                if not may_pass(lost):
+                    raise
                 handlers.tell(ProcessorError(-1, "open", lost))
                 wait = _MIN_WAIT if session.started else min(2 * wait, _MAX_WAIT)
                 self._stopping.wait(wait)
