@@ -123,6 +123,30 @@ class ProcessorTest(unittest.TestCase):
         self.assertEqual([(type(lost.error), lost.operation) for lost in told],
                          [(muster.Cancelled, "open")])
 
+    def test_a_server_hears_of_each_event_whatever_is_raised(self):
+        heard = []
+
+        def hand_out(requests, context):
+            yield stream_service_pb2.ProcessEventsResponse(opened=stream_service_pb2.PartitionOpened())
+            for offset in range(3):
+                yield stream_service_pb2.ProcessEventsResponse(event=stream_service_pb2.PartitionEvent(
+                    event=stream_service_pb2.StreamEvent(offset=offset)))
+                heard.append(next(requests).handled.error)
+            yield stream_service_pb2.ProcessEventsResponse(closing=stream_service_pb2.PartitionClosing())
+            heard.append(next(requests).handled.error)
+            yield from end(requests, context)
+
+        def handle(partition, event):
+            raise (ValueError("no"), SystemExit(1), KeyError("no"))[event.offset]
+
+        def on_error(told):
+            raise RuntimeError("nor can I tell of it")
+
+        def close(partition, reason):
+            raise ValueError("no")
+        self.start(hand_out).run(handle, on_error, on_partition_closing=close)
+        self.assertEqual(heard, ["failed", "failed", "failed", ""])
+
 
 class JsonTest(unittest.TestCase):
     def test_decimals_are_written_as_they_are_wherever_they_stand(self):

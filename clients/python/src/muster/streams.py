@@ -329,19 +329,24 @@ class _Session:
             return self._contexts[partition]
 
     def _handle(self, partition: int, event: pb.StreamEvent) -> None:
-        error = self._guard(partition, lambda: self._handlers.on_event(
-            self._context(partition),
-            Event(event.offset, to_time(event.appended), event.key,
-                  event.body, dict(event.properties))))
-        self._answer(partition, error)
+        error = "failed"
+        try:
+            error = self._guard(partition, lambda: self._handlers.on_event(
+                self._context(partition),
+                Event(event.offset, to_time(event.appended), event.key,
+                      event.body, dict(event.properties))))
+        finally:  # the server waits for it, whatever on_error raises, or a sys.exit()
+            self._answer(partition, error)
 
     def _close(self, partition: int, reason: int) -> None:
         name = pb.PartitionCloseReason.Name(cast(pb.PartitionCloseReason, reason))
         words = name.replace("PARTITION_CLOSE_REASON_", "").replace("_", " ").lower()
-        if self._handlers.on_closing is not None:
-            closing = self._handlers.on_closing
-            self._guard(partition, lambda: closing(self._context(partition), words))
-        self._answer(partition, "")
+        try:
+            if self._handlers.on_closing is not None:
+                closing = self._handlers.on_closing
+                self._guard(partition, lambda: closing(self._context(partition), words))
+        finally:
+            self._answer(partition, "")
 
     def _answer(self, partition: int, error: str) -> None:
         self._requests.put(pb.ProcessEventsRequest(
