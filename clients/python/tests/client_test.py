@@ -4,6 +4,7 @@ import concurrent.futures
 import datetime
 import decimal
 import io
+import os
 import unittest
 
 import grpc
@@ -276,6 +277,16 @@ class UploadTest(ClientTest):
             self.client.submit("job", io.StringIO("text"))
         with self.assertRaises(FileNotFoundError):
             self.client.submit("job", "/no/such/file")
+
+    def test_what_a_file_has_not_got_yet_is_not_taken_for_its_end(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, writing)
+        os.set_blocking(reading, False)
+        os.write(writing, b"1\n")  # and more may come
+        with open(reading, "rb", buffering=0) as pipe:
+            with self.assertRaises(BlockingIOError):
+                self.client.submit("job", pipe)
+        self.assertEqual(self.initiator.content, b"")
 
     def test_what_progress_raises_ends_the_upload(self):
         def stop(progress):

@@ -109,6 +109,8 @@ class Content:
 def _pieces_of(file: BinaryIO) -> Iterator[bytes]:
     while piece := file.read(CHUNK_BYTES):
         yield piece
+    if piece is None:  # of a file that does not block: this is not its end
+        raise BlockingIOError("the content is not there yet: submit a file that blocks")
 
 
 class Opened:
