@@ -318,19 +318,25 @@ class OptionsTest(ChartTest):
         self.assertEqual(advertised, "--advertise=$(POD_NAME).muster-initiator.mesh.svc."
                                      "cluster.local:7700")
 
-    def test_with_tls_a_processor_advertises_a_name_of_its_address(self):
-        container = self.render(*EXISTING_TLS).container("Deployment", "muster-processor-default")
+    def assert_advertises(self, values, advertised):
+        """The processor rendered with these values advertises for each address of its pod what is said."""
+        container = self.render(*values).container("Deployment", "muster-processor-default")
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "muster-processor"
             program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
             program.chmod(0o755)
-            for address, name in (("10.0.12.7", "10-0-12-7"), ("fd00::7:1", "fd00--7-1")):
+            for address, name in advertised.items():
                 said = subprocess.run(
                     [*container["command"], *container["args"]], capture_output=True, text=True,
                     check=True, env={"PATH": f"{folder}:{os.environ['PATH']}", "POD_IP": address})
-                self.assertEqual(said.stdout.splitlines(),
-                                 [f"--advertise={name}.mesh.pod.cluster.local:7701",
-                                  *container["args"]])
+                self.assertEqual(said.stdout.splitlines(), [f"--advertise={name}:7701", *container["args"]])
+
+    def test_with_tls_a_processor_advertises_a_name_of_its_address(self):
+        self.assert_advertises(EXISTING_TLS, {"10.0.12.7": "10-0-12-7.mesh.pod.cluster.local",
+                                              "fd00::7:1": "fd00--7-1.mesh.pod.cluster.local"})
+
+    def test_without_tls_it_advertises_its_address_as_a_port_may_follow(self):
+        self.assert_advertises(("listenAddress=[::]",), {"10.0.12.7": "10.0.12.7", "fd00::7:1": "[fd00::7:1]"})
 
     def test_plaintext_is_allowed_only_without_tls(self):
         for name, manifests in each_rendered():
