@@ -3,6 +3,7 @@
 // Gets that wait: which of them gets a message, when, and what frees them.
 #include "services/queue-gateway/operations/long_polls.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -208,6 +209,25 @@ TEST_F(LongPollsTest, AnswersAllWhenItDrains) {
   EXPECT_EQ(AnswerTo("first"), "");
   EXPECT_EQ(Wait("second"), 0u);
   EXPECT_EQ(AnswerTo("second"), "");
+}
+
+// Each put and each get reads the metadata of its queue.
+TEST_F(LongPollsTest, LooksForNoMessageWhenMetadataAreRead) {
+  std::atomic<int> receives = 0;
+  polls_->Wait(
+      queue_, absl::Minutes(10),
+      [&] {
+        ++receives;
+        return store_->Receive(queue_, {1, absl::Seconds(30)});
+      },
+      [](const absl::StatusOr<std::vector<queue::Message>>&) {});
+  while (receives == 0) base::LetOthersRun();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(store_->GetMetadata(queue_).ok());
+    base::LetOthersRun();
+  }
+  EXPECT_EQ(receives.load(), 1);
+  polls_->Drain();  // what counts ends before what it counts in
 }
 
 TEST_F(LongPollsTest, WakesTheQueueThatAMessageIsMovedTo) {

@@ -20,7 +20,12 @@ class WakingStore final : public queue::InterceptedStore {
  public:
   // Neither pointer is owned.
   WakingStore(queue::QueueStore* behind, LongPolls* polls)
-      : InterceptedStore(behind), polls_(polls) {}
+      : InterceptedStore(behind), queues_(behind), polls_(polls) {}
+
+  // Each request to a queue reads them first, and that brings no message.
+  absl::StatusOr<queue::Metadata> GetMetadata(const queue::QueueId& queue) override {
+    return queues_->GetMetadata(queue);
+  }
 
   // The queue that the messages go to is woken, too.
   absl::StatusOr<std::vector<absl::Status>> Move(
@@ -51,7 +56,8 @@ class WakingStore final : public queue::InterceptedStore {
   }
 
  private:
-  LongPolls* const polls_;  // not owned
+  queue::QueueStore* const queues_;  // not owned
+  LongPolls* const polls_;           // not owned
 };
 
 }  // namespace muster::queue_gateway::operations
