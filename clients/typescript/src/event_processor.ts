@@ -48,8 +48,8 @@ export interface EventHandlers {
   /** When it throws, `onError` is told, and the event comes again after growing waits. */
   onEvent(partition: PartitionContext, event: StreamEvent): void | Promise<void>;
   onError?(error: ProcessorError): void;
-  /** The partition's events follow. */
-  onPartitionInitializing?(partition: PartitionContext): void;
+  /** The partition's events follow when it is done. */
+  onPartitionInitializing?(partition: PartitionContext): void | Promise<void>;
   /** Hears why: "handed over", "shutdown", "replayed" or "lost". */
   onPartitionClosing?(partition: PartitionContext, reason: string): void | Promise<void>;
 }

@@ -22,7 +22,7 @@ export class EventSession {
   started = false;
   private call?: Call;
   private over = false;
-  private readonly contexts = new Map<number, PartitionContext>();
+  private readonly partitions = new Map<number, { context: PartitionContext; initialized: Promise<unknown> }>();
   private readonly saves = new Map<number, Save[]>(); // by partition, in the order of their answers
   private readonly working = new Set<Promise<void>>();
 
@@ -91,15 +91,15 @@ export class EventSession {
       partition, epoch: toNumber(epoch), beginsAt: toNumber(beginsAt),
       updateCheckpoint: (event) => this.save(partition, event),
     };
-    this.contexts.set(partition, context);
-    void this.guarded(partition, () => this.handlers.onPartitionInitializing?.(context));
+    const initialized = this.guarded(partition, () => this.handlers.onPartitionInitializing?.(context));
+    this.partitions.set(partition, { context, initialized });
   }
 
   /** Answers when `call` is done: the server sends nothing more for the partition before. */
   private work(partition: number, call: (context: PartitionContext) => void | Promise<void>): void {
-    const context = this.contexts.get(partition);
-    if (context === undefined) return; // one that was not opened has no events
-    const working = this.guarded(partition, () => call(context)).then((error) => {
+    const opened = this.partitions.get(partition);
+    if (opened === undefined) return; // one that was not opened has no events
+    const working = opened.initialized.then(() => this.guarded(partition, () => call(opened.context))).then((error) => {
       this.send({ handled: { partition, error } });
       this.working.delete(working);
     });

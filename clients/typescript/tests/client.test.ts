@@ -7,10 +7,12 @@ import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import * as grpc from "@grpc/grpc-js";
 
 import { Client, jsonLines, MusterError, SubmitProgress } from "../src";
+import { EventSession } from "../src/event_session";
 import { Patience } from "../src/patience";
 import { breakOff, failure, FakeInitiator } from "./fake_initiator";
 
@@ -298,6 +300,24 @@ test("an output without a controller says so in the end", async () => {
   assert.equal(error.code, "UNAVAILABLE");
   assert.match(error.said, /has heard of no controller: start one/);
   hasty.close();
+});
+
+test("the events of a partition wait until it is initialized", async () => {
+  const said = [
+    { message: "opened", opened: { partition: 3, epoch: "1", beginsAt: "0" } },
+    { message: "event", event: { partition: 3, event: { offset: "0", key: Buffer.alloc(0), body: Buffer.alloc(0), properties: {} } } },
+    { message: "ended", ended: { code: 0, message: "" } },
+  ];
+  const call = Object.assign(Readable.from(said), { write: () => true, end: () => {}, cancel: () => {} });
+  const order: string[] = [];
+  await new EventSession({
+    onPartitionInitializing: async () => {
+      await sleep(20);
+      order.push("initialized");
+    },
+    onEvent: ({ partition }) => void order.push(`event of ${partition}`),
+  }).run({ processEvents: () => call } as unknown as Parameters<EventSession["run"]>[0], {});
+  assert.deepEqual(order, ["initialized", "event of 3"]);
 });
 
 test("a schedule has a cron or a time", async () => {
