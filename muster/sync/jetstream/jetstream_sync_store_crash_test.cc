@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -18,12 +19,20 @@
 namespace muster::sync::jetstream {
 namespace {
 
+// So that writers soon notice that the server is dead. On a busy machine a server that lives may
+// take longer to make the bucket: then it is asked again.
+std::unique_ptr<JetStreamSyncStore> OpenImpatient(nats::Connection* connection) {
+  while (true) {
+    auto store = JetStreamSyncStore::Open(connection, {.timeout = absl::Milliseconds(300)});
+    if (!absl::IsUnavailable(store.status())) return std::move(store).value();
+  }
+}
+
 // A store over its own connection, as another process would have it.
 struct Client {
   explicit Client(const std::string& url)
       : connection(nats::Connection::Open(url, {}).value()),
-        store(JetStreamSyncStore::Open(connection.get(), {.timeout = absl::Milliseconds(300)})
-                  .value()) {}
+        store(OpenImpatient(connection.get())) {}
 
   const std::unique_ptr<nats::Connection> connection;
   const std::unique_ptr<JetStreamSyncStore> store;
