@@ -110,7 +110,7 @@ TEST_P(JetStreamQueueStoreTest, RefusesMoreThanMayWaitForALostServerAndHasAllOnc
     base::MutexLock lock(&mu);
     while (connected != wanted) changed.Wait(&mu);
   };
-  ASSERT_TRUE(store->Stats(queue_).ok()) << "it knows the queue";
+  ASSERT_TRUE(Insist([&] { return store->Stats(queue_); }).ok()) << "it knows the queue";
 
   server_.Kill();
   await(false);

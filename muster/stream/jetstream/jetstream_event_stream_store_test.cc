@@ -147,8 +147,8 @@ TEST_P(JetStreamEventStreamStoreTest, LeavesNoConsumerBehind) {
 TEST_P(JetStreamEventStreamStoreTest, LosesAndReordersNothingWhenTheServerDiesInMidAppend) {
   // An append whose acknowledgement was lost waits for it in vain.
   for (const bool atomic_appends : {false, true}) {
-    const auto store =
-        OpenWith({}, {.timeout = absl::Milliseconds(500), .atomic_appends = atomic_appends});
+    const auto patient = OpenWith({}, {.atomic_appends = atomic_appends});
+    const auto store = Open({.timeout = absl::Milliseconds(500), .atomic_appends = atomic_appends});
     std::atomic<bool> stop = false;
     std::atomic<int> appended = 0;
     std::vector<std::thread> producers;
@@ -172,8 +172,8 @@ TEST_P(JetStreamEventStreamStoreTest, LosesAndReordersNothingWhenTheServerDiesIn
     stop = true;
     for (std::thread& producer : producers) producer.join();
 
-    const PartitionExtent extent = store->Extent(kStream, 0).value();
-    const auto reader = store->OpenReader(kStream, 0, 1).value();
+    const PartitionExtent extent = patient->Extent(kStream, 0).value();
+    const auto reader = patient->OpenReader(kStream, 0, 1).value();
     int next[2] = {0, 0};
     for (const std::string& body : Read(reader.get(), static_cast<size_t>(extent.count()))) {
       const int producer = body[0] - '0', number = std::stoi(body.substr(2));
