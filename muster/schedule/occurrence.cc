@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/schedule/occurrence.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,6 +21,15 @@ constexpr absl::string_view kPrefix = "schedule:";
 
 bool IsOfSchedule(absl::string_view request_id, const std::map<std::string, std::string>& labels) {
   return absl::StartsWith(request_id, kPrefix) && labels.contains(kLabel);
+}
+
+bool IsScheduleRequest(absl::string_view request_id) {
+  constexpr size_t kHexBytes = 2 * kIdBytes;
+  if (!absl::ConsumePrefix(&request_id, kPrefix)) return false;
+  if (request_id.size() <= kHexBytes || request_id[kHexBytes] != ':') return false;
+  const absl::string_view id = request_id.substr(0, kHexBytes);
+  return std::all_of(id.begin(), id.end(),
+                     [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); });
 }
 
 // As RequestIdOf writes it.

@@ -34,6 +34,9 @@ struct Occurrence {
 // it is cancelled.
 bool IsOfSchedule(absl::string_view request_id, const std::map<std::string, std::string>& labels);
 
+// Whether the id is one that schedules give, of an occurrence or of a run by hand (RequestIdOf).
+bool IsScheduleRequest(absl::string_view request_id);
+
 // nullopt: the batch is of no occurrence; one of a run by hand is not.
 std::optional<Occurrence> OccurrenceOf(absl::string_view request_id,
                                        const std::map<std::string, std::string>& labels);

@@ -66,6 +66,15 @@ TEST_F(OccurrenceTest, IsWhatTheRequestIdAndTheLabelOfABatchName) {
   }
 }
 
+TEST_F(OccurrenceTest, HasARequestIdThatIsToldFromOthers) {
+  EXPECT_TRUE(IsScheduleRequest(RequestIdOf(record_, clock_.Now())));
+  EXPECT_TRUE(IsScheduleRequest(RequestIdOf(record_, "one")));
+  for (const char* other : {"", "march", "schedule:", "schedule:nightly-2026-12:run",
+                            "schedule:0123456789abcdef", "other:0123456789abcdef:run:one"}) {
+    EXPECT_FALSE(IsScheduleRequest(other)) << other;
+  }
+}
+
 TEST_F(OccurrenceTest, IsConfirmedUntilItIsSettled) {
   const Occurrence occurrence = Begin();
   EXPECT_TRUE(Confirm(&store_, occurrence).ok());

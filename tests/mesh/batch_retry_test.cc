@@ -315,6 +315,18 @@ TEST_F(BatchRetryTest, FindsTheBatchThatWasSubmittedAndNotTold) {
               UnorderedElementsAre(Pair("good", "58"), Pair("bad7", "1"), Pair("bad30", "1")));
 }
 
+// The retry took a client's batch of this id for its own, and the records for retried in it.
+TEST_F(BatchRetryTest, LeavesNoClientTheRequestIdOfARetry) {
+  const uint64_t batch = SubmitAndWatch("first", Lines(60, {7}));
+  const absl::Status refused =
+      Submit(absl::StrCat("muster-retry:", batch, ":1"), Lines(1, {})).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("header.request_id"));
+  mended_ = true;
+  const uint64_t retry = Complete(RetryOf(batch, 1));
+  EXPECT_THAT(Sums({batch, retry}), UnorderedElementsAre(Pair("good", "59"), Pair("bad7", "1")));
+}
+
 TEST_F(BatchRetryTest, FreesTheLinesOfABatchThatIsDeleted) {
   const uint64_t batch = SubmitAndWatch("first", Lines(60, {7, 30}));
   mended_ = true;

@@ -3,10 +3,13 @@
 // What the scheduler says of a batch: from the ledger, its own entry, and the report.
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/item/complete_batch.h"
+#include "muster/schedule/occurrence.h"
 #include "services/initiator/batch/scheduler.h"
+#include "services/initiator/batch/source.h"
 
 namespace muster::initiator::batch {
 
@@ -33,6 +36,19 @@ absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
     if (alone < options_.sender_grace) return absl::OkStatus();
   }
   if (tools_.content->IsSealed(batch.number)) return absl::OkStatus();
+  // muster sends these itself, and takes their ids of no client.
+  if (absl::StartsWith(batch.request_id, kRetryRequest)) {
+    return absl::UnavailableError(
+        absl::StrCat("the rest of its records is missing: retry once more what failed of the batch "
+                     "that they are of, or `muster batch cancel ",
+                     batch.number, "`"));
+  }
+  if (muster::schedule::IsScheduleRequest(batch.request_id)) {
+    return absl::UnavailableError(
+        absl::StrCat("the rest of its content is missing: its schedule tries again, or "
+                     "`muster batch cancel ",
+                     batch.number, "`"));
+  }
   const std::string tenant = batch.tenant.empty() ? "" : absl::StrCat(" --tenant ", batch.tenant);
   return absl::UnavailableError(
       absl::StrCat("the rest of its upload is missing: submit it again with --request-id ",

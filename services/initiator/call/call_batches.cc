@@ -142,6 +142,7 @@ absl::StatusOr<uint64_t> CallBatches::Begin(const v1::CallRequest& call,
     return rpc::BadField("request_id",
                          absl::StrCat("must have at most ", kMaxRequestIdBytes, " bytes"));
   }
+  MUSTER_RETURN_IF_ERROR(submit::CheckChosenId(call.request_id(), "request_id"));
   v1::SubmitHeader header;
   header.set_job(call.job());
   header.set_request_id(call.request_id());

@@ -135,5 +135,13 @@ TEST_F(CallBatchesTest, FindsTheBatchOfARequestIdAgain) {
   EXPECT_EQ(rpc::Reason(Call("amount", "8", "id").status())->reason, "REQUEST_ID_REUSED");
 }
 
+TEST_F(CallBatchesTest, RefusesARequestIdThatMusterGives) {
+  for (const char* id : {"muster-retry:1:1", "schedule:0123456789abcdef:run:one"}) {
+    const absl::Status refused = Call("amount", "7", id).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  }
+  EXPECT_TRUE(ledger_->ListOpen().value().empty());
+}
+
 }  // namespace
 }  // namespace muster::initiator::call

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "muster/base/log.h"
@@ -98,6 +99,16 @@ absl::Status CheckHeader(const v1::SubmitHeader& header, absl::string_view name)
   }
   if (const absl::Status fault = item::CheckLabels(LabelsOf(header)); !fault.ok()) {
     return bad("labels", fault.message());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckChosenId(absl::string_view request_id, absl::string_view field) {
+  if (absl::StartsWith(request_id, batch::kRetryRequest)) {
+    return rpc::BadField(field, "must not be that of a retry, which muster gives");
+  }
+  if (muster::schedule::IsScheduleRequest(request_id)) {
+    return rpc::BadField(field, "must not be that of a schedule, which muster gives");
   }
   return absl::OkStatus();
 }

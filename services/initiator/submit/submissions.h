@@ -76,6 +76,12 @@ absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what);
 // InvalidArgument: no batch can have such a header. BadRequest names the field, as one of `name`.
 absl::Status CheckHeader(const v1::SubmitHeader& header, absl::string_view name = "header");
 
+// InvalidArgument, which names the field: the id is one of those that muster gives, of a retry or
+// of a schedule. Under them it looks for batches of its own, and takes what it finds for them: with
+// a client's batch there, records would count as retried that are in no batch, and an occurrence as
+// submitted that is not. Of ids that clients choose.
+absl::Status CheckChosenId(absl::string_view request_id, absl::string_view field);
+
 // Calls that go beside a submit. When all of them are taken, as while the store does not answer,
 // the calls of a submit are made one after the other, on its own thread.
 inline constexpr int kCallsBeside = 8;
