@@ -16,6 +16,7 @@
 #include "muster/bus/local/local_buses.h"
 #include "muster/bus/nats/nats_buses.h"
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
+#include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
@@ -50,10 +51,12 @@ absl::StatusOr<std::string> Rest(absl::string_view seam, absl::string_view url,
   if (absl::StartsWith(url, scheme)) return std::string(url.substr(scheme.size()));
   if (elsewhere == Elsewhere::kNats && IsNatsUrl(url)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(seam, " '", url, "' needs a connection that lasts: open it by Backends"));
+        absl::StrCat(seam, " '", nats::WithoutSecrets(url),
+                     "' needs a connection that lasts: open it by Backends"));
   }
-  return absl::InvalidArgumentError(absl::StrCat("no ", seam, " backend for '", url, "'; it takes ",
-                                                 scheme,
+  // It may be meant for a NATS server, with a password.
+  return absl::InvalidArgumentError(absl::StrCat("no ", seam, " backend for '",
+                                                 nats::WithoutSecrets(url), "'; it takes ", scheme,
                                                  elsewhere == Elsewhere::kNats ? ", nats://" : ""));
 }
 

@@ -58,6 +58,7 @@ TEST_F(BackendTest, SaysWhichUrlsItTakes) {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class BackendsTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -188,6 +189,17 @@ TEST(BackendsUrlTest, SaysWhichUrlsItTakes) {
   const absl::Status status = Backends().OpenSyncStore("redis:localhost").status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(status.message(), AllOf(HasSubstr("rocksdb:"), HasSubstr("nats://")));
+}
+
+// A URL whose scheme was left out went to the log as it stood.
+TEST(BackendsUrlTest, ShowsNoPasswordOfAUrlThatItDoesNotTake) {
+  for (const char* url : {"muster:secret@nats:4222", "NATS://muster:secret@nats:4222"}) {
+    const absl::Status status = Backends().OpenSyncStore(url).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << url;
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("nats:4222"), Not(HasSubstr("secret")))) << url;
+  }
+  EXPECT_THAT(OpenSyncStore("nats://muster:secret@nats:4222").status().message(),
+              Not(HasSubstr("secret")));
 }
 
 TEST(BackendsUrlTest, SaysWhoOpensWhatIsOnAServer) {

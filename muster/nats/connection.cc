@@ -392,9 +392,11 @@ absl::StatusOr<std::unique_ptr<ReplyInbox>> NatsConnection::TakeReplyInbox() {
 std::string WithoutSecrets(absl::string_view urls) {
   std::vector<std::string> shown;
   for (absl::string_view url : absl::StrSplit(urls, ',')) {
-    const size_t begin = url.find("://"), end = url.rfind('@');
-    if (begin != url.npos && end != url.npos && end > begin) {
-      shown.push_back(absl::StrCat(url.substr(0, begin + 3), url.substr(end + 1)));
+    // nats.c takes a URL without a scheme, too.
+    const size_t scheme = url.find("://"), end = url.rfind('@');
+    const size_t begin = scheme == url.npos ? 0 : scheme + 3;
+    if (end != url.npos && end >= begin) {
+      shown.push_back(absl::StrCat(url.substr(0, begin), url.substr(end + 1)));
     } else {
       shown.emplace_back(url);
     }

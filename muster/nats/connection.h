@@ -190,7 +190,8 @@ class Connection {
   base::FanOut<bool, Following> followers_{kMaxFollowers};
 };
 
-// Returns "nats://user:password@host" without user and password, for logs and messages.
+// Returns "nats://user:password@host" without user and password, for logs and messages; also where
+// the scheme is missing, or misspelt.
 std::string WithoutSecrets(absl::string_view urls);
 
 }  // namespace muster::nats

@@ -332,6 +332,14 @@ class HangsUp {
   FakeServer server_;
 };
 
+TEST(WithoutSecretsTest, LeavesNoUserAndNoPasswordInAnyUrl) {
+  EXPECT_EQ(WithoutSecrets("nats://a:1,tls://user:se@cret@b:2"), "nats://a:1,tls://b:2");
+  EXPECT_EQ(WithoutSecrets("user:secret@a:1,token@b"), "a:1,b");
+  EXPECT_EQ(WithoutSecrets("nats:/user:secret@a"), "a");
+  EXPECT_EQ(WithoutSecrets("a:4222"), "a:4222");
+  EXPECT_EQ(WithoutSecrets(""), "");
+}
+
 // nats.c notices the loss at its next read or its next write, whichever comes first.
 TEST(HangUpTest, ConfirmsNothingWhereTheServerHasHungUp) {
   for (int i = 0; i < 20; ++i) {

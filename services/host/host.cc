@@ -245,7 +245,7 @@ void Host::TellWaiting(absl::string_view what, absl::string_view where, const ab
                   "until its settings are mended"
                 : "not ready: what is needed does not answer; it is asked until it does",
             {{"what", what},
-             {"where", nats::WithoutSecrets(where)},
+             {"where", options_.is_embedded() ? std::string(where) : nats::WithoutSecrets(where)},
              {"why", why.ToString()},
              {"again_in", base::DurationToString(absl::Trunc(again_in, absl::Milliseconds(1)))},
              {"at_most", base::DurationToString(kMaxOpenWait)}});
