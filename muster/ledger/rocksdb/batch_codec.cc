@@ -69,6 +69,10 @@ std::string ItemsKey(uint64_t number, uint64_t first_index) {
   return key;
 }
 
+std::string ItemsEnd(uint64_t number) {
+  return absl::StrCat(BatchKey(number), std::string(sizeof(uint64_t) + 1, '\xff'));
+}
+
 std::string EncodeRecord(const Batch& batch) {
   return muster::rocksdb::CheckedValue(ledger::RecordOf(batch).SerializeAsString());
 }

@@ -44,6 +44,8 @@ std::optional<uint64_t> NumberOfCopy(absl::string_view key);
 std::string TenantKey(absl::string_view tenant, absl::string_view request_id);
 bool IsTenantKey(absl::string_view key);
 std::string ItemsKey(uint64_t number, uint64_t first_index);
+// Above all of them, and below those of the next batch.
+std::string ItemsEnd(uint64_t number);
 
 std::string EncodeRecord(const ledger::Batch& batch);
 // The same without the content, for the copy.

@@ -304,5 +304,11 @@ TEST(BatchCodecTest, KeepsTheFieldsThatANewerMusterHasAdded) {
   EXPECT_EQ(DecodeItems(Newer(EncodeItems(ItemsOfGolden())), 7)->size(), 2u);
 }
 
+TEST(BatchCodecTest, EndsTheItemsOfABatchBeforeThoseOfTheNext) {
+  EXPECT_GT(ItemsEnd(UINT64_MAX), ItemsKey(UINT64_MAX, UINT64_MAX));
+  EXPECT_GT(ItemsEnd(7), ItemsKey(7, UINT64_MAX));
+  EXPECT_LT(ItemsEnd(7), ItemsKey(8, 0));
+}
+
 }  // namespace
 }  // namespace muster::ledger::rocksdb

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/log.h"
@@ -551,14 +550,18 @@ absl::StatusOr<std::vector<ItemBoundary>> RocksDbBatchLedger::Items(uint64_t num
                                                                     uint64_t first_index,
                                                                     size_t max_items) {
   std::vector<ItemBoundary> items;
-  const std::string prefix = BatchKey(number);
+  const std::string prefix = BatchKey(number), end = ItemsEnd(number);
+  const ::rocksdb::Slice from = ToSlice(prefix), bound = ToSlice(end);
+  // Both bounds: else a step out of the batch passes all that is deleted of the ones beside it.
+  ::rocksdb::ReadOptions of_batch;
+  of_batch.iterate_lower_bound = &from;
+  of_batch.iterate_upper_bound = &bound;
   const std::unique_ptr<::rocksdb::Iterator> it(
-      database_->db()->NewIterator({}, database_->family(kItems)));
+      database_->db()->NewIterator(of_batch, database_->family(kItems)));
   // The run that holds first_index is the last that begins at or before it.
   for (it->SeekForPrev(ItemsKey(number, first_index)); it->Valid() && items.size() < max_items;
        it->Next()) {
     const std::string key = muster::rocksdb::Copy(it->key());
-    if (!absl::StartsWith(key, prefix)) break;
     const uint64_t run_start =
         muster::rocksdb::KeyNumber(absl::string_view(key).substr(prefix.size()));
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> run,

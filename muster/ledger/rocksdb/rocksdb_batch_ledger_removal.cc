@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What is taken away of a batch that is over, step by step.
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/ledger/rocksdb/batch_codec.h"
@@ -111,13 +110,15 @@ absl::Status RocksDbBatchLedger::DropItems(uint64_t number) {
 
 absl::Status RocksDbBatchLedger::AddItemDeletions(uint64_t number,
                                                   ::rocksdb::WriteBatch* write) const {
-  const std::string prefix = BatchKey(number);
+  const std::string end = ItemsEnd(number);
+  const ::rocksdb::Slice bound = muster::rocksdb::ToSlice(end);
+  // Else the last step passes all that is deleted of younger batches.
+  ::rocksdb::ReadOptions of_batch;
+  of_batch.iterate_upper_bound = &bound;
   const std::unique_ptr<::rocksdb::Iterator> it(
-      database_->db()->NewIterator({}, database_->family(kItems)));
-  for (it->Seek(prefix); it->Valid(); it->Next()) {
-    const std::string key = muster::rocksdb::Copy(it->key());
-    if (!absl::StartsWith(key, prefix)) break;
-    write->Delete(database_->family(kItems), key);
+      database_->db()->NewIterator(of_batch, database_->family(kItems)));
+  for (it->Seek(BatchKey(number)); it->Valid(); it->Next()) {
+    write->Delete(database_->family(kItems), muster::rocksdb::Copy(it->key()));
   }
   return muster::rocksdb::ToStatus(it->status(), absl::StrCat("ledger: items of batch ", number));
 }

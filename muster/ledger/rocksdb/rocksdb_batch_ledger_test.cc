@@ -106,6 +106,15 @@ class LedgerTest : public ::testing::Test {
     return read.get_read_bytes + read.iter_read_bytes;
   }
 
+  // Deleted records that iterators of `call` pass.
+  static uint64_t DeletedPassed(const std::function<void()>& call) {
+    ::rocksdb::SetPerfLevel(::rocksdb::PerfLevel::kEnableCount);
+    ::rocksdb::get_perf_context()->Reset();
+    call();
+    ::rocksdb::SetPerfLevel(::rocksdb::PerfLevel::kDisable);
+    return ::rocksdb::get_perf_context()->internal_delete_skipped_count;
+  }
+
   const os::TempDir dir_;
   std::unique_ptr<RocksDbBatchLedger> ledger_;
 };
@@ -348,6 +357,26 @@ TEST_F(LedgerTest, AnswersItemsFromAnyIndexAcrossRuns) {
   EXPECT_EQ((*items)[2].content, base::Fingerprint("item 5"));
   EXPECT_EQ(ledger_->Items(1, 8, 10)->size(), 0u);
   EXPECT_EQ(ledger_->Items(1, 0, 100)->size(), 8u);
+}
+
+TEST_F(LedgerTest, ReadsTheItemsOfABatchWithoutWhatIsDeletedOfOthers) {
+  constexpr uint64_t kKept = 50, kWithoutItems = 100;
+  for (uint64_t number = 1; number < kWithoutItems; ++number) {
+    Create(number);
+    ASSERT_TRUE(ledger_->Append(number, 0, Run(0, 2)).ok());
+    Complete(number);
+  }
+  Create(kWithoutItems);
+  for (uint64_t number = 1; number < kWithoutItems; ++number) {
+    ASSERT_TRUE(ledger_->BeginToDropItems(number).ok());
+    if (number == kKept) continue;
+    ASSERT_TRUE(ledger_->Delete(number).ok());
+  }
+  EXPECT_LT(DeletedPassed([&] { EXPECT_EQ(ledger_->Items(kKept, 0, 10)->size(), 2u); }), 5u);
+  EXPECT_LT(DeletedPassed([&] { EXPECT_EQ(ledger_->Items(kKept, 0, 2)->size(), 2u); }), 5u);
+  EXPECT_LT(DeletedPassed([&] { EXPECT_EQ(ledger_->Items(kWithoutItems, 0, 1)->size(), 0u); }), 5u);
+  EXPECT_LT(DeletedPassed([&] { EXPECT_TRUE(ledger_->DropItems(kKept).ok()); }), 5u);
+  EXPECT_EQ(ledger_->Items(kKept, 0, 10)->size(), 0u);
 }
 
 TEST_F(LedgerTest, RefusesItemsThatDoNotFollow) {
