@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/jetstream/lease_table.h"
 
-#include <algorithm>
-
 namespace muster::queue::jetstream {
 
 void LeaseTable::Put(uint64_t sequence, const Lease& lease) {
@@ -36,12 +34,6 @@ void LeaseTable::Shift(absl::Duration by) {
 void LeaseTable::Sweep(absl::Duration time) {
   base::MutexLock lock(&mu_);
   absl::erase_if(leases_, [time](const auto& entry) { return entry.second.ends < time; });
-}
-
-int64_t LeaseTable::CountAlive(absl::Duration time) const {
-  base::MutexLock lock(&mu_);
-  return std::count_if(leases_.begin(), leases_.end(),
-                       [time](const auto& entry) { return entry.second.ends > time; });
 }
 
 }  // namespace muster::queue::jetstream

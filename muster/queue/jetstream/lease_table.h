@@ -36,8 +36,6 @@ class LeaseTable {
   void Shift(absl::Duration by);
   // Removes unsettled leases that lapsed before `time`.
   void Sweep(absl::Duration time);
-  // Returns how many leases last beyond `time`.
-  int64_t CountAlive(absl::Duration time) const;
 
  private:
   mutable base::Mutex mu_;
