@@ -33,6 +33,8 @@ void LeaseTable::Shift(absl::Duration by) {
 
 void LeaseTable::Sweep(absl::Duration time) {
   base::MutexLock lock(&mu_);
+  if (time < next_sweep_) return;
+  next_sweep_ = time + kSweepPause;
   absl::erase_if(leases_, [time](const auto& entry) { return entry.second.ends < time; });
 }
 

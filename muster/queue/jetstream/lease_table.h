@@ -14,6 +14,9 @@
 
 namespace muster::queue::jetstream {
 
+// A sweep reads all leases of the table.
+inline constexpr absl::Duration kSweepPause = absl::Minutes(1);
+
 struct Lease {
   int deliveries = 0;   // of its message, this one included
   absl::Duration ends;  // on the monotonic clock
@@ -34,12 +37,14 @@ class LeaseTable {
   void EndAll();
   // Moves the end of all leases by `by`; negative: earlier.
   void Shift(absl::Duration by);
-  // Removes unsettled leases that lapsed before `time`.
+  // Removes unsettled leases that lapsed before `time`, unless the last sweep did so with a time
+  // less than kSweepPause before it: each receive calls this.
   void Sweep(absl::Duration time);
 
  private:
   mutable base::Mutex mu_;
   absl::flat_hash_map<uint64_t, Lease> leases_ ABSL_GUARDED_BY(mu_);
+  absl::Duration next_sweep_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
 };
 
 }  // namespace muster::queue::jetstream
