@@ -17,6 +17,10 @@ std::vector<queue::Message> Nothing() { return {}; }
 
 }  // namespace
 
+absl::Duration LookInterval(size_t queues) {
+  return std::max(kLookInterval, absl::Seconds(static_cast<int64_t>(queues)) / kLooksPerSecond);
+}
+
 LongPolls::LongPolls(queue::QueueStore* queues, base::Clock* clock, int max_waiters)
     : queues_(queues),
       clock_(clock),
@@ -130,9 +134,15 @@ void LongPolls::Round(const queue::QueueId& queue) {
       Serve(ticket, std::move(found));
       continue;
     }
-    absl::Duration until_visible = queues_->TimeToVisible(queue).value_or(kLookInterval);
+    const absl::Duration until_visible =
+        queues_->TimeToVisible(queue).value_or(LookInterval(CountLines()));
     if (!PutBack(ticket, std::max(until_visible, kLeastPause))) return;
   }
+}
+
+size_t LongPolls::CountLines() {
+  base::MutexLock lock(&mu_);
+  return lines_.size();
 }
 
 LongPolls::Ticket LongPolls::Next(const queue::QueueId& queue, Take* take) {

@@ -13,6 +13,7 @@
 // finds it and one that finds nothing, however many wait.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,8 +37,12 @@ inline constexpr int kMaxWaiters = 5000;
 // Rounds block on the store; those of different queues run beside each other.
 inline constexpr int kRoundThreads = 2;
 // Where the engine cannot tell when a message becomes visible, each queue with waiters is looked at
-// so often.
+// so often, while they are few.
 inline constexpr absl::Duration kLookInterval = absl::Seconds(1);
+// At all of them together: a look takes a round's thread for some milliseconds, in which a round
+// that a put has asked for waits.
+inline constexpr int kLooksPerSecond = 200;
+absl::Duration LookInterval(size_t queues);
 
 // Thread-safe.
 class LongPolls {
@@ -94,6 +99,7 @@ class LongPolls {
 
   void StartRoundLocked(const queue::QueueId& queue, Line* line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Round(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
+  size_t CountLines() ABSL_LOCKS_EXCLUDED(mu_);
   // The first waiter; 0: the round ends.
   Ticket Next(const queue::QueueId& queue, Take* take) ABSL_LOCKS_EXCLUDED(mu_);
   // True: the round goes on.

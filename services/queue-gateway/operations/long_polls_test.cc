@@ -128,6 +128,23 @@ TEST_F(LongPollsTest, AnswersWhenADelayOrALeaseIsOver) {
   EXPECT_EQ(AnswerTo("second"), "late");
 }
 
+TEST_F(LongPollsTest, LooksAtManyQueuesTogetherNoMoreOftenThanAtFewer) {
+  for (const int queues : {1, kLooksPerSecond, 2 * kLooksPerSecond, kMaxWaiters}) {
+    EXPECT_LE(queues / absl::ToDoubleSeconds(LookInterval(static_cast<size_t>(queues))),
+              kLooksPerSecond);
+  }
+  EXPECT_EQ(LookInterval(kLooksPerSecond), kLookInterval);
+  // The store cannot tell when a message of these becomes visible: it does not know them.
+  for (int i = 0; i < 2 * kLooksPerSecond; ++i) {
+    polls_->Wait(
+        {"acct", absl::StrCat("unknown", i)}, absl::Minutes(10),
+        [] { return std::vector<queue::Message>(); },
+        [](const absl::StatusOr<std::vector<queue::Message>>&) {});
+  }
+  polls_->WakeAll();
+  while (clock_.NextDeadline() != clock_.Monotonic() + 2 * kLookInterval) base::LetOthersRun();
+}
+
 TEST_F(LongPollsTest, AnswersWhenAMessageIsGivenBack) {
   Put("a");
   Wait("first");
