@@ -77,7 +77,15 @@ LongPolls::Done LongPolls::RemoveLocked(Ticket ticket) {
 void LongPolls::ForgetIfIdleLocked(const queue::QueueId& queue) {
   const auto found = lines_.find(queue);
   if (found == lines_.end()) return;
-  if (found->second.waiting.empty() && !found->second.has_round) lines_.erase(found);
+  if (!found->second.waiting.empty() || found->second.has_round) return;
+  LookAtLocked(queue, &found->second, absl::InfiniteDuration());
+  lines_.erase(found);
+}
+
+void LongPolls::LookAtLocked(const queue::QueueId& queue, Line* line, absl::Duration at) {
+  looks_.erase({line->look_at, queue});
+  line->look_at = at;
+  if (at != absl::InfiniteDuration()) looks_.insert({at, queue});
 }
 
 void LongPolls::Abandon(Ticket ticket) {
@@ -115,7 +123,7 @@ void LongPolls::WakeAll() {
 }
 
 void LongPolls::StartRoundLocked(const queue::QueueId& queue, Line* line) {
-  line->look_at = absl::InfiniteDuration();
+  LookAtLocked(queue, line, absl::InfiniteDuration());
   if (line->has_round) {
     line->look_again = true;
     return;
@@ -180,7 +188,7 @@ bool LongPolls::PutBack(Ticket ticket, absl::Duration until_visible) {
     goes_on = line.look_again || is_late || is_abandoned || draining_;
     if (!goes_on) {
       line.has_round = false;
-      line.look_at = clock_->Monotonic() + until_visible;
+      LookAtLocked(queue, &line, clock_->Monotonic() + until_visible);
       changed_.NotifyAll();
     }
     if (is_late || is_abandoned || draining_) {
@@ -228,10 +236,7 @@ absl::Duration LongPolls::NextTimeLocked() const {
     next = deadline;
     break;
   }
-  for (const auto& [queue, line] : lines_) {
-    if (!line.has_round) next = std::min(next, line.look_at);
-  }
-  return next;
+  return looks_.empty() ? next : std::min(next, looks_.begin()->at);
 }
 
 std::vector<LongPolls::Done> LongPolls::TakeLateLocked(absl::Duration now) {
@@ -252,8 +257,9 @@ void LongPolls::WatchTime() {
   while (!stopping_) {
     const absl::Duration now = clock_->Monotonic();
     std::vector<Done> late = TakeLateLocked(now);
-    for (auto& [queue, line] : lines_) {
-      if (!line.has_round && line.look_at <= now) StartRoundLocked(queue, &line);
+    while (!looks_.empty() && looks_.begin()->at <= now) {
+      const queue::QueueId queue = looks_.begin()->queue;
+      StartRoundLocked(queue, &lines_[queue]);
     }
     if (!late.empty()) {
       mu_.Unlock();

@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -93,8 +94,19 @@ class LongPolls {
   struct Line {
     absl::btree_set<Ticket> waiting;  // not served at this moment
     bool has_round = false;
-    bool look_again = false;                            // a wake came during the round
-    absl::Duration look_at = absl::InfiniteDuration();  // when the next message becomes visible
+    bool look_again = false;  // a wake came during the round
+    // When the next message becomes visible; infinite during a round. See LookAtLocked.
+    absl::Duration look_at = absl::InfiniteDuration();
+  };
+
+  // A queue that is looked at without a wake, and when.
+  struct Look {
+    absl::Duration at;
+    queue::QueueId queue;
+    friend bool operator<(const Look& a, const Look& b) {
+      return std::tie(a.at, a.queue.account, a.queue.name) <
+             std::tie(b.at, b.queue.account, b.queue.name);
+    }
   };
 
   void StartRoundLocked(const queue::QueueId& queue, Line* line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -112,6 +124,9 @@ class LongPolls {
       ABSL_LOCKS_EXCLUDED(mu_);
   Done RemoveLocked(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ForgetIfIdleLocked(const queue::QueueId& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Sets when the queue is looked at next, without a wake.
+  void LookAtLocked(const queue::QueueId& queue, Line* line, absl::Duration at)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The thread that ends waits whose time is up, and starts rounds when messages become visible.
   void WatchTime() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Duration NextTimeLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -131,6 +146,8 @@ class LongPolls {
   absl::flat_hash_map<Ticket, Waiter> waiters_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<queue::QueueId, Line> lines_ ABSL_GUARDED_BY(mu_);
   absl::btree_set<std::pair<absl::Duration, Ticket>> deadlines_ ABSL_GUARDED_BY(mu_);
+  // The finite look_at of lines_: each round wakes the thread that waits for the first of them.
+  absl::btree_set<Look> looks_ ABSL_GUARDED_BY(mu_);
 
   std::unique_ptr<base::WorkerPool> rounds_;
   std::thread watch_;  // last: it uses the others

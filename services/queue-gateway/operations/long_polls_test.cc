@@ -128,6 +128,42 @@ TEST_F(LongPollsTest, AnswersWhenADelayOrALeaseIsOver) {
   EXPECT_EQ(AnswerTo("second"), "late");
 }
 
+TEST_F(LongPollsTest, LooksAtEachQueueAtItsOwnTime) {
+  constexpr int kQueues = 5;
+  std::vector<LongPolls::Ticket> tickets;
+  for (int i = kQueues; i > 0; --i) {
+    const queue::QueueId queue{"acct", absl::StrCat("queue-", i)};
+    ASSERT_TRUE(queues_->CreateQueue(queue, {}).ok());
+    queue::NewMessage message;
+    message.delay = i * absl::Seconds(5);
+    ASSERT_TRUE(queues_->Put(queue, {message}).ok());
+    tickets.push_back(polls_->Wait(
+        queue, absl::Minutes(10),
+        [this, queue] {
+          return queues_->Receive(queue, {1, absl::Hours(1)});
+        },
+        [this, i](const absl::StatusOr<std::vector<queue::Message>>& messages) {
+          base::MutexLock lock(&mu_);
+          answers_[absl::StrCat(i)] = absl::StrCat(messages.ok() ? messages->size() : 0);
+          changed_.NotifyAll();
+        }));
+  }
+  const auto next_look = [this](absl::Duration at) {
+    while (clock_.NextDeadline() != at) base::LetOthersRun();
+  };
+  const absl::Duration begun = clock_.Monotonic();
+  next_look(begun + absl::Seconds(5));
+  // The first in time goes away: its queue is looked at no more.
+  polls_->Abandon(tickets.back());
+  for (int i = 2; i <= kQueues; ++i) {
+    next_look(begun + i * absl::Seconds(5));
+    EXPECT_EQ(answers(), static_cast<size_t>(i - 2));
+    clock_.Advance(begun + i * absl::Seconds(5) - clock_.Monotonic());
+    EXPECT_EQ(AnswerTo(absl::StrCat(i)), "1");
+  }
+  EXPECT_EQ(polls_->waiters(), 0);
+}
+
 TEST_F(LongPollsTest, LooksAtManyQueuesTogetherNoMoreOftenThanAtFewer) {
   for (const int queues : {1, kLooksPerSecond, 2 * kLooksPerSecond, kMaxWaiters}) {
     EXPECT_LE(queues / absl::ToDoubleSeconds(LookInterval(static_cast<size_t>(queues))),
