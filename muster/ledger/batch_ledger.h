@@ -334,6 +334,8 @@ class BatchLedger : public BatchRecords {
   // Numbers of the batches that are open or sealed, in order. Costs what these are, however many
   // others the ledger has.
   virtual absl::StatusOr<std::vector<uint64_t>> ListOpen() = 0;
+  // The lowest of these numbers from `from` on that a batch of the job has; 0: there is none.
+  virtual absl::StatusOr<uint64_t> NextOpenOfJob(absl::string_view job, uint64_t from) = 0;
 
   // The highest number that a batch has, or had before it was deleted; 0: there was none.
   virtual absl::StatusOr<uint64_t> HighestNumber() = 0;

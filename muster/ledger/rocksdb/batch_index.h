@@ -47,6 +47,11 @@ class BatchIndex {
 
   // Numbers of the batches that are open or sealed, in order.
   std::vector<uint64_t> open() const { return {open_.begin(), open_.end()}; }
+  // The lowest of them from `from` on; 0: there is none.
+  uint64_t NextOpen(uint64_t from) const {
+    const auto next = open_.lower_bound(from);
+    return next == open_.end() ? 0 : *next;
+  }
 
   // Entries of batches to look at by `now`, up to `max`, the earliest first.
   struct Due {

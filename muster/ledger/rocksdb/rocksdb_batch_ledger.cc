@@ -535,6 +535,23 @@ absl::StatusOr<std::vector<uint64_t>> RocksDbBatchLedger::ListOpen() {
   return index_.open();
 }
 
+absl::StatusOr<uint64_t> RocksDbBatchLedger::NextOpenOfJob(absl::string_view job, uint64_t from) {
+  base::MutexLock lock(&mu_);
+  uint64_t number = index_.NextOpen(from);
+  for (; number != 0; number = index_.NextOpen(number + 1)) {
+    // Not a copy of each batch that is passed.
+    if (const auto known = known_.find(number); known != known_.end()) {
+      if (known->second.job == job) break;
+      continue;
+    }
+    const absl::StatusOr<Batch> batch = GetLocked(number);
+    if (absl::IsNotFound(batch.status())) continue;
+    MUSTER_RETURN_IF_ERROR(batch.status());
+    if (batch->job == job) break;
+  }
+  return number;
+}
+
 absl::StatusOr<uint64_t> RocksDbBatchLedger::HighestNumber() {
   base::MutexLock lock(&mu_);
   const std::unique_ptr<::rocksdb::Iterator> it(

@@ -84,6 +84,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
       ABSL_LOCKS_EXCLUDED(listing_mu_, mu_);
   absl::StatusOr<ledger::BatchPage> ListBelow(uint64_t below, size_t max) override;
   absl::StatusOr<std::vector<uint64_t>> ListOpen() override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<uint64_t> NextOpenOfJob(absl::string_view job, uint64_t from) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<uint64_t> HighestNumber() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
                                                           size_t max_items) override;

@@ -529,6 +529,27 @@ TEST_F(LedgerTest, KnowsWhichBatchesAreOpen) {
   EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(1, 2, 4));
 }
 
+TEST_F(LedgerTest, FindsTheNextOpenBatchOfAJobWithoutReadingTheOthers) {
+  constexpr uint64_t kBatches = 200;
+  Batch batch;
+  for (batch.number = 1; batch.number <= kBatches; ++batch.number) {
+    batch.request_id = absl::StrCat("r", batch.number);
+    batch.job = batch.number == 3 || batch.number == kBatches ? "ordered" : "retail";
+    ASSERT_TRUE(ledger_->Create(batch).ok());
+  }
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_EQ(ledger_->NextOpenOfJob("ordered", 0).value(), 3u);
+    EXPECT_EQ(ledger_->NextOpenOfJob("ordered", 3).value(), 3u);
+    EXPECT_EQ(ledger_->NextOpenOfJob("ordered", 4).value(), kBatches);
+    EXPECT_EQ(ledger_->NextOpenOfJob("ordered", kBatches + 1).value(), 0u);
+    EXPECT_EQ(ledger_->NextOpenOfJob("none", 0).value(), 0u);
+    EXPECT_EQ(BytesRead([&] { EXPECT_TRUE(ledger_->NextOpenOfJob("none", 0).ok()); }), 0u);
+    Open();
+  }
+  ASSERT_TRUE(ledger_->Cancel(3, absl::FromUnixSeconds(9), "").ok());
+  EXPECT_EQ(ledger_->NextOpenOfJob("ordered", 0).value(), kBatches);
+}
+
 TEST_F(LedgerTest, AnOpeningReadsNoBatchThatHasEnded) {
   Create(1, "open");
   Create(2, "ended");

@@ -300,14 +300,14 @@ absl::Status BatchEngine::Enqueue(const ledger::Batch& batch, const std::stop_to
 
 absl::Status BatchEngine::AwaitTurn(const ledger::Batch& batch) {
   if (!job_->order_by.has_value()) return absl::OkStatus();
-  if (!earlier_.has_value()) {
-    MUSTER_ASSIGN_OR_RETURN(earlier_, tools_.stores.ledger->ListOpen());
-    std::erase_if(*earlier_, [this](uint64_t number) { return number >= number_; });
-  }
-  while (!earlier_->empty()) {
-    const absl::StatusOr<ledger::Batch> earlier = tools_.stores.ledger->Get(earlier_->front());
+  while (put_below_ < number_) {
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t next,
+                            tools_.stores.ledger->NextOpenOfJob(batch.job, put_below_));
+    put_below_ = next == 0 ? number_ : std::min(next, number_);
+    if (put_below_ == number_) break;
+    const absl::StatusOr<ledger::Batch> earlier = tools_.stores.ledger->Get(next);
     const bool comes_first =
-        earlier.ok() && earlier->job == batch.job && !ledger::IsOver(earlier->state) &&
+        earlier.ok() && !ledger::IsOver(earlier->state) &&
         (earlier->state == ledger::BatchState::kOpen || earlier->enqueued_items < earlier->items);
     if (comes_first) {
       return absl::UnavailableError(
@@ -315,21 +315,16 @@ absl::Status BatchEngine::AwaitTurn(const ledger::Batch& batch) {
                        earlier->number, ", which was taken in before, is not wholly put yet"));
     }
     if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
-    earlier_->erase(earlier_->begin());
+    put_below_ = next + 1;
   }
   return absl::OkStatus();
 }
 
 void BatchEngine::PassTurnOn(const ledger::Batch& batch) {
   if (!job_->order_by.has_value() || !tools_.on_turn) return;
-  const absl::StatusOr<std::vector<uint64_t>> open = tools_.stores.ledger->ListOpen();
-  if (!open.ok()) return;  // the others look by themselves, a little later
-  for (const uint64_t number : *open) {
-    if (number <= number_) continue;
-    const absl::StatusOr<ledger::Batch> next = tools_.stores.ledger->Get(number);
-    if (!next.ok() || next->job != batch.job) continue;
-    return tools_.on_turn(number);
-  }
+  const absl::StatusOr<uint64_t> next = tools_.stores.ledger->NextOpenOfJob(batch.job, number_ + 1);
+  // If this fails, the others look by themselves, a little later.
+  if (next.value_or(0) != 0) tools_.on_turn(*next);
 }
 
 absl::StatusOr<StepResult> BatchEngine::HoldBack() {

@@ -225,9 +225,9 @@ class BatchEngine {
   std::vector<uint64_t> replaces_;  // likewise
   std::unique_ptr<BatchSource> source_;
   std::optional<LostItemDetector> lost_items_;
-  // Of a job with order_by: the batches of the job that were open before this one, and are not
-  // known to be wholly put; nullopt: not asked yet.
-  std::optional<std::vector<uint64_t>> earlier_;
+  // Of a job with order_by: those of its batches that are below this number are wholly put, or
+  // over. Not a list of the others: many batches may wait, each for all that are before it.
+  uint64_t put_below_ = 0;
   int fruitless_refills_ = 0;  // in a row
   int64_t counted_at_refill_ = -1;
   absl::Duration refill_at_ = -absl::InfiniteDuration();    // monotonic; no refill before it

@@ -57,6 +57,17 @@ TEST_F(BatchEngineOrderTest, PutsABatchOnlyAfterThoseThatWereTakenInBefore) {
   EXPECT_EQ(put(1), 1u);
 }
 
+TEST_F(BatchEngineOrderTest, WaitsForEachOfThoseBeforeItInTurn) {
+  const auto first = Take("first"), second = Take("second"), third = Take("third");
+  EXPECT_THAT(Step(*third).message(), ::testing::HasSubstr(absl::StrCat("batch ", numbers_[0])));
+  EXPECT_TRUE(Step(*first).ok());
+  EXPECT_THAT(Step(*third).message(), ::testing::HasSubstr(absl::StrCat("batch ", numbers_[1])));
+  EXPECT_TRUE(Step(*second).ok());
+  EXPECT_TRUE(Step(*third).ok());
+  EXPECT_THAT(turns_, ::testing::ElementsAre(numbers_[1], numbers_[2]));
+  EXPECT_EQ(put(2), 1u);
+}
+
 TEST_F(BatchEngineOrderTest, WaitsForNoBatchThatIsCancelled) {
   const auto first = Take("first"), second = Take("second");
   EXPECT_TRUE(absl::IsUnavailable(Step(*second)));
