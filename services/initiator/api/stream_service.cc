@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -147,6 +148,13 @@ grpc::Status StreamService::ReadEvents(grpc::ServerContext* context,
     const absl::Duration wait = base::FromProto(request->wait());
     if (wait < absl::ZeroDuration() || wait > kMaxWait) {
       return rpc::BadField("wait", "must be within 0 to 10 s");
+    }
+    const int waits = wait > absl::ZeroDuration() ? 1 : 0;
+    const int before = waiting_reads_.fetch_add(waits);
+    const absl::Cleanup leave = [this, waits] { waiting_reads_ -= waits; };
+    if (waits > 0 && before >= max_waiting_reads_) {
+      return absl::UnavailableError(
+          absl::StrCat(max_waiting_reads_, " reads wait for events already; ask again"));
     }
     MUSTER_ASSIGN_OR_RETURN(
         const std::unique_ptr<stream::PartitionReader> reader,

@@ -4,6 +4,7 @@
 // (proto/muster/v1/stream_service.proto).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <set>
 #include <utility>
@@ -11,12 +12,16 @@
 #include "grpcpp/server_context.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/rpc/limits.h"
 #include "muster/stream/event_stream_store.h"
 #include "muster/stream/processor/replay.h"
 #include "muster/v1/stream_service.grpc.pb.h"
 #include "services/initiator/api/processed_streams.h"
 
 namespace muster::initiator::api {
+
+// Reads at a time that may wait for events.
+inline constexpr int kMaxWaitingReads = rpc::kMaxCallThreads / 4;
 
 // Thread-safe. A read that waits holds a thread of the server for 10 s at most; a call of
 // ProcessEvents holds one, and those of an EventProcessor, while it lives.
@@ -25,10 +30,11 @@ class StreamService final : public v1::StreamService::Service {
   // None of the pointers is owned; all outlive the service. `sync` holds the groups' checkpoints.
   // `metrics` may be null. `is_connected`: the stores answer now.
   StreamService(const stream::processor::ProcessorStores& stores, base::Clock* clock,
-                std::function<bool()> is_connected)
+                std::function<bool()> is_connected, int max_waiting_reads = kMaxWaitingReads)
       : streams_(stores.events),
         stores_(stores),
         clock_(clock),
+        max_waiting_reads_(max_waiting_reads),
         processed_(streams_, std::move(is_connected), clock, stores.metrics) {}
 
   grpc::Status CreateStream(grpc::ServerContext* context, const v1::CreateStreamRequest* request,
@@ -60,6 +66,8 @@ class StreamService final : public v1::StreamService::Service {
   stream::EventStreamStore* const streams_;  // not owned
   const stream::processor::ProcessorStores stores_;
   base::Clock* const clock_;  // not owned
+  const int max_waiting_reads_;
+  std::atomic<int> waiting_reads_{0};
   ProcessedStreams processed_;
   base::Mutex mu_;
   std::set<grpc::ServerContext*> processing_ ABSL_GUARDED_BY(mu_);  // not owned
