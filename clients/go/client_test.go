@@ -277,6 +277,16 @@ func TestTroubleThatLastsLongerThanThePatienceComesOut(t *testing.T) {
 	}
 }
 
+func TestAnInitiatorThatAcceptsAndGetsNoFurtherIsNoNews(t *testing.T) {
+	fake, _ := startFake(t)
+	fake.unsealed = status.Error(codes.Unavailable, "the disk fails")
+	hasty := connect(t, fake.reports.address, Options{Patience: time.Millisecond})
+	_, err := hasty.Submit(t.Context(), "job", Bytes([]byte("1\n")), Submission{})
+	if failure := refused(t, err); failure.Code != codes.Unavailable || failure.Message != "the disk fails" {
+		t.Errorf("error: %+v", failure)
+	}
+}
+
 func TestTroubleBeginsAnewAfterNews(t *testing.T) {
 	patience := &patience{limit: 0, log: slog.New(slog.DiscardHandler)}
 	trouble := unavailable("about to stop")

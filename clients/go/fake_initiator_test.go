@@ -31,6 +31,7 @@ type fakeInitiator struct {
 	late     bool                    // accepts only when something was sent behind the header
 	headers  []*musterv1.SubmitHeader
 	received int
+	unsealed error      // what each seal is answered with
 	watches  [][]uint64 // revisions; each call takes one, and breaks unless it is the last
 	watched  []uint64   // the revisions that the calls knew
 	fails    error      // what GetBatch is answered with
@@ -126,6 +127,9 @@ func (f *fakeInitiator) take(stream musterv1.BatchService_SubmitServer, chunk *m
 }
 
 func (f *fakeInitiator) seal(stream musterv1.BatchService_SubmitServer, seal *musterv1.SubmitSeal) error {
+	if f.unsealed != nil {
+		return f.unsealed
+	}
 	whole := xxh3.Hash128(f.content).Bytes()
 	if seal.GetSize() != uint64(len(f.content)) || string(seal.GetContentHash()) != string(whole[:]) {
 		return status.Error(codes.DataLoss, "another hash")

@@ -30,6 +30,7 @@ type upload struct {
 	size     uint64
 	progress func(SubmitProgress)
 	batch    uint64 // 0: none was heard of
+	durable  uint64 // at most, so far
 	news     bool
 }
 
@@ -125,8 +126,10 @@ func (u *upload) onDurable(batch, durable uint64) error {
 		return &Error{Code: codes.Canceled, Reason: "BATCH_CANCELLED",
 			Message: fmt.Sprintf("batch %d was cancelled", u.batch)}
 	}
+	// Not that the header is accepted once more: what comes behind it may fail each time.
+	u.news = u.news || u.batch == 0 || durable > u.durable
 	u.batch = batch
-	u.news = true
+	u.durable = max(u.durable, durable)
 	u.content.forget(durable)
 	if u.progress != nil {
 		u.progress(SubmitProgress{batch, durable, u.size})

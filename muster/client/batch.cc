@@ -51,6 +51,7 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
   ContentHash hash(&content);
   RetryBackoff patience(options.patience, options.on_trouble, clock);
   std::atomic<uint64_t> number = 0;
+  std::atomic<uint64_t> most_durable = 0;
   // Most batches are new. If this one is not, the initiator says so, and the next try asks first.
   for (bool at_once = true;; at_once = false) {
     std::atomic<bool> news = false;
@@ -63,7 +64,10 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
                             is_another = true;
                             return false;
                           }
-                          news = true;
+                          // Not that the header is accepted once more: what comes behind it may
+                          // fail each time.
+                          if (none == 0 || durable > most_durable) news = true;
+                          most_durable = std::max(most_durable.load(), durable);
                           if (options.on_progress)
                             options.on_progress({batch, durable, content.size(), complete});
                           return true;

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/client/batch.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 
@@ -203,6 +204,34 @@ TEST(UploadStreamTest, CountsFromWhereItGoesOnHowFarAheadItIs) {
   EXPECT_EQ(seen.offsets.front(), 12 * kMiB);
   EXPECT_EQ(seen.offsets.back(), 32 * kMiB);
   EXPECT_EQ(seen.most_ahead, kAhead);
+}
+
+// An initiator with a failing disk: it accepts each header, and makes nothing durable.
+class FailingInitiator final : public v1::BatchService::Service {
+ public:
+  grpc::Status Submit(grpc::ServerContext*, ServerSide* stream) override {
+    v1::SubmitRequest request;
+    stream->Read(&request);
+    v1::SubmitResponse response;
+    response.mutable_accepted()->set_batch(1);
+    stream->Write(response);
+    stream->Read(&request);
+    return {grpc::StatusCode::UNAVAILABLE, "writing the upload: Input/output error"};
+  }
+};
+
+TEST(UploadStreamTest, GivesUpWhereTheInitiatorAcceptsAndMakesNothingDurable) {
+  FailingInitiator initiator;
+  rpc::ServerOptions options;
+  options.addresses = {"localhost:0"};
+  const auto server =
+      rpc::Server::Start(options, {{v1::BatchService::service_full_name(), &initiator}}).value();
+  const auto channel = rpc::OpenChannel(server->addresses().front()).value();
+  SubmitOptions hasty;
+  hasty.patience = absl::ZeroDuration();
+  const auto submitted =
+      Submit(channel, v1::SubmitHeader(), input::TextSource("1\n"), hasty, base::RealClock(), {});
+  EXPECT_TRUE(absl::IsUnavailable(submitted.status())) << submitted.status();
 }
 
 }  // namespace

@@ -314,6 +314,12 @@ class UploadTest(ClientTest):
         with self.assertRaises(muster.Unavailable):
             hasty.submit("job", self.CONTENT)
 
+    def test_an_initiator_that_accepts_and_gets_no_further_is_no_news(self):
+        self.initiator.unsealed = grpc.StatusCode.UNAVAILABLE
+        with muster.Client(self.initiator.address, patience=0) as hasty:
+            with self.assertRaisesRegex(muster.Unavailable, "the disk fails"):
+                hasty.submit("job", b"1\n")
+
 
 class WatchTest(ClientTest):
     def test_a_watch_goes_on_after_the_last_revision_that_it_saw(self):

@@ -31,6 +31,7 @@ class FakeInitiator(batch_service_pb2_grpc.BatchServiceServicer):
         self.breaks = []  # functions of (bytes there, context)
         self.refuses = None  # what a submit is answered with, as fails_with
         self.acknowledges = True
+        self.unsealed = None  # what each seal is answered with: a code
         self.accepts_late = False  # only when something was sent behind the header
         self.headers = []
         self.received = 0
@@ -61,6 +62,8 @@ class FakeInitiator(batch_service_pb2_grpc.BatchServiceServicer):
             batch=self.batch, durable_offset=len(self.content)))
         for request in requests:
             if request.HasField("seal"):
+                if self.unsealed is not None:
+                    context.abort(self.unsealed, "the disk fails")
                 whole = xxhash.xxh3_128(self.content).digest()
                 if (request.seal.size, request.seal.content_hash) != (len(self.content), whole):
                     context.abort(grpc.StatusCode.DATA_LOSS, "another hash")

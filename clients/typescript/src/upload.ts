@@ -80,6 +80,7 @@ class Sender {
 /** All streams that it takes to get a batch across. */
 export class Upload {
   private batch?: number;
+  private durable = 0; // at most, so far
   private news = false;
 
   constructor(private readonly content: Content, private readonly header: SubmitHeader,
@@ -156,8 +157,10 @@ export class Upload {
     if (this.batch !== undefined && this.batch !== batch) {
       throw new MusterError("CANCELLED", `batch ${this.batch} was cancelled`, { reason: "BATCH_CANCELLED" });
     }
+    // Not that the header is accepted once more: what comes behind it may fail each time.
+    this.news ||= this.batch === undefined || durable > this.durable;
     this.batch = batch;
-    this.news = true;
+    this.durable = Math.max(this.durable, durable);
     this.content.forget(durable);
     this.progress?.({ batch, durable, size: this.size });
   }

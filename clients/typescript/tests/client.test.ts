@@ -192,6 +192,18 @@ test("trouble that lasts longer than the patience comes out", async () => {
   hasty.close();
 });
 
+test("an initiator that accepts and gets no further is no news", async () => {
+  initiator.unsealed = failure(grpc.status.UNAVAILABLE, "the disk fails");
+  const hasty = new Client(initiator.address, { patienceMs: 0, warn: () => {} });
+  try {
+    const trouble = await failed(hasty.submit("job", Buffer.from("1\n")));
+    assert.equal(trouble.code, "UNAVAILABLE");
+    assert.match(trouble.message, /the disk fails/);
+  } finally {
+    hasty.close();
+  }
+});
+
 test("trouble begins anew after news", async () => {
   const patience = new Patience(0, () => {});
   const trouble = new MusterError("UNAVAILABLE", "about to stop");

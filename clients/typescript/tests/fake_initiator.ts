@@ -37,6 +37,7 @@ export class FakeInitiator {
   refuses?: grpc.ServiceError; // what each submit is answered with
   late = false; // accepts only when something was sent behind the header
   acknowledges = true;
+  unsealed?: grpc.ServiceError; // what each seal is answered with
   headers: SubmitHeader__Output[] = [];
   received = 0;
   watches: number[][] = []; // revisions; each call takes one, and breaks unless it is the last
@@ -129,6 +130,10 @@ export class FakeInitiator {
   }
 
   private async seal(stream: SubmitStream, size: number, hash: Buffer): Promise<void> {
+    if (this.unsealed !== undefined) {
+      stream.emit("error", this.unsealed);
+      return;
+    }
     const whole = Buffer.from((await createXXHash128()).init().update(this.content).digest("hex"), "hex");
     if (size !== this.content.length || !hash.equals(whole)) {
       stream.emit("error", failure(grpc.status.DATA_LOSS, "another hash"));

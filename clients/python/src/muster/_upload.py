@@ -147,6 +147,7 @@ class Upload:
         self._size = size
         self._progress = progress
         self._batch: int | None = None
+        self._durable = 0  # at most, so far
         self._news = False
 
     def run(self, stub: BatchStub, patience: Patience) -> batch_service_pb2.BatchStatus:
@@ -174,8 +175,10 @@ class Upload:
         if self._batch not in (None, batch):
             raise Cancelled(grpc.StatusCode.CANCELLED, f"batch {self._batch} was cancelled",
                             ErrorDetails(reason="BATCH_CANCELLED"))
+        # Not that the header is accepted once more: what comes behind it may fail each time.
+        self._news = self._news or self._batch is None or durable > self._durable
         self._batch = batch
-        self._news = True
+        self._durable = max(self._durable, durable)
         self._content.forget(durable)
         if self._progress is not None:
             self._progress(SubmitProgress(batch, durable, self._size))
