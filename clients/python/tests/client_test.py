@@ -156,6 +156,9 @@ class JsonTest(unittest.TestCase):
                          '{"price":0.10,"items":[{"price":0.10}],"who":"zoë"}\n'.encode())
         with self.assertRaisesRegex(TypeError, "NaN is no number of JSON"):
             muster.json_lines([{"price": decimal.Decimal("NaN")}])
+        for value in ("nan", "inf"):
+            with self.assertRaisesRegex(TypeError, f"{value} is no number of JSON"):
+                muster.json_lines([{"price": [float(value)]}])
 
     def test_a_called_record_has_no_float_at_any_depth(self):
         with muster.Client("127.0.0.1:1") as client:

@@ -12,9 +12,15 @@ const CHUNK_BYTES = 1 << 20;
 /** A path, the bytes themselves, or what yields bytes: a Readable, a generator. */
 export type Source = string | Uint8Array | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** A line of JSON for each record: content for jobs whose format is jsonl. */
+/** JSON.stringify makes null of NaN and Infinity: an amount would be gone without a word. */
+function refuseWhatIsNoNumber(name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name}: ${value} is no number of JSON`);
+  return value;
+}
+
+/** A line of JSON for each record: content for jobs whose format is jsonl. Throws a TypeError for NaN and Infinity. */
 export function jsonLines(records: Iterable<unknown>): Buffer {
-  const lines = Array.from(records, (record) => `${JSON.stringify(record)}\n`);
+  const lines = Array.from(records, (record) => `${JSON.stringify(record, refuseWhatIsNoNumber)}\n`);
   return Buffer.from(lines.join(""), "utf-8");
 }
 

@@ -104,6 +104,9 @@ test("a submit says what its batch is promised and to which trace it belongs", a
 test("records are a line of JSON each", () => {
   assert.equal(jsonLines([{ customer: "Ada", amount: "1.10" }, { customer: "Bob" }]).toString(),
     '{"customer":"Ada","amount":"1.10"}\n{"customer":"Bob"}\n');
+  for (const amount of [NaN, Infinity]) {
+    assert.throws(() => jsonLines([{ items: [{ amount }] }]), { name: "TypeError", message: `amount: ${amount} is no number of JSON` });
+  }
 });
 
 test("an empty content is sealed at once", async () => {

@@ -25,7 +25,8 @@ Source = Union[str, "os.PathLike[str]", bytes, BinaryIO, Iterable[bytes]]
 
 def json_lines(records: Iterable[Any]) -> bytes:
     """A line of JSON for each record: content for jobs whose format is jsonl. Decimals are written as they
-    are, floats in the shortest text that means them: 0.1 + 0.2 as 0.30000000000000004."""
+    are, floats in the shortest text that means them: 0.1 + 0.2 as 0.30000000000000004. TypeError: a
+    value is none of JSON's, such as NaN."""
     return b"".join(to_json(record, floats=True).encode() + b"\n" for record in records)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,8 +20,11 @@ def to_json(value: Any, *, floats: bool) -> str:
         if not value.is_finite():
             raise TypeError(f"{value} is no number of JSON")
         return f"{value:f}"
-    if isinstance(value, float) and not floats:
-        raise TypeError("a float is not exact; give a Decimal or a text")
+    if isinstance(value, float):
+        if not floats:
+            raise TypeError("a float is not exact; give a Decimal or a text")
+        if not math.isfinite(value):
+            raise TypeError(f"{value} is no number of JSON")
     return json.dumps(value, ensure_ascii=False)
 
 
