@@ -63,6 +63,13 @@ TEST_F(MisuseTest, RefusesAVariableThatIsOutOfRange) {
   unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
+// CLI11 reads 010 as eight, and a number that is too large as the largest.
+TEST_F(MisuseTest, TakesNoNumberForAnother) {
+  EXPECT_THAT(Complaint({"batch", "delete", "010"}), HasSubstr("BATCH: 010 begins with a zero"));
+  EXPECT_THAT(Complaint({"batch", "cancel", "99999999999999999999"}), HasSubstr("out of range"));
+  EXPECT_THAT(Complaint({"batch", "get", "08"}), HasSubstr("BATCH: 08 begins with a zero"));
+}
+
 TEST_F(MisuseTest, ListsTheCommandsWhereNoneIsNear) {
   EXPECT_THAT(
       Complaint({"frobnicate"}),
