@@ -73,7 +73,7 @@ class FakeBatches final : public v1::BatchService::Service {
   bool holds_answers = false;
   // What the client of the last GetBatch gave it.
   std::atomic<int64_t> milliseconds_left = 0;
-  // Uploads are accepted, and never sealed.
+  // Uploads are accepted, and not sealed until the client gives up.
   bool holds_uploads = false;
   // Called when an upload begins, which is then not answered; may be empty.
   std::function<void()> on_upload;
@@ -164,7 +164,10 @@ class FakeBatches final : public v1::BatchService::Service {
       response.mutable_accepted()->set_state(status.state());
       stream->Write(response);
       while (stream->Read(&request) && (holds_uploads || !request.has_seal())) continue;
-      if (holds_uploads) return absl::CancelledError("it was cut off");
+      if (holds_uploads) {
+        WaitUntilLeft(*context);
+        return absl::CancelledError("who asked has left");
+      }
       *response.mutable_sealed()->mutable_status() = status;
       stream->Write(response);
       return absl::OkStatus();
