@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/os/temp_dir.h"
 
-#include <stdlib.h>
-
-#include <cerrno>
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
+#include <utility>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 
@@ -25,22 +21,6 @@ std::unique_ptr<ScratchFolder> MakeOrAbort() {
 }
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<ScratchFolder>> ScratchFolder::Make() {
-  const char* const named = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): never changed
-  const std::string folder = named == nullptr || *named == '\0' ? "/tmp" : named;
-  std::string path = absl::StrCat(folder, "/muster-XXXXXX");
-  if (mkdtemp(path.data()) == nullptr) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("no folder for temporary files in ", folder,
-                                                   ", which TMPDIR may name"));
-  }
-  return std::unique_ptr<ScratchFolder>(new ScratchFolder(std::move(path)));
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;  // what is left lies in the folder for temporary files
-  std::filesystem::remove_all(path_, ignored);
-}
 
 TempDir::TempDir() : folder_(MakeOrAbort()) {}
 

@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// ScratchFolder: a temporary directory for a program that this process starts. TempDir: one for a
-// test.
+// TempDir: a temporary directory for a test.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "muster/os/scratch_folder.h"
 
 namespace muster::os {
-
-// Made empty, for this user alone, in the machine's folder for temporary files; removed with all it
-// holds when destroyed. A process that is killed leaves it there.
-class ScratchFolder {
- public:
-  // ResourceExhausted, PermissionDenied …: it cannot be made.
-  static absl::StatusOr<std::unique_ptr<ScratchFolder>> Make();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-
-  const std::string path_;
-};
 
 // Created empty, in the machine's folder for temporary files; removed with all it holds when
 // destroyed. Ends the process when it cannot be created: a test cannot go on without it.

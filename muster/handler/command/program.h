@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "muster/handler/command/command_handler.h"
 #include "muster/os/child_process.h"
-#include "muster/os/temp_dir.h"
+#include "muster/os/scratch_folder.h"
 
 namespace muster::handler::command {
 
