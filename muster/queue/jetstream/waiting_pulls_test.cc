@@ -216,7 +216,7 @@ TEST_P(WaitingPullsTest, OnlyAnnounceAMessageWhoseLeaseMayHaveRunOut) {
   Arrivals arrivals;
   const auto wait = slow.store->AwaitMessage(queue_, absl::Minutes(1), arrivals.Taker()).value();
   while (AtServer() == 0) absl::SleepFor(absl::Milliseconds(1));
-  clock.Advance(absl::Seconds(40));
+  clock.Advance(options_.settings.lease + absl::Seconds(10));
   Put("a");
   const absl::Status announced = arrivals.Await().status();
   EXPECT_TRUE(absl::IsAborted(announced)) << announced;

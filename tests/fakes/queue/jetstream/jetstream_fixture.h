@@ -41,7 +41,7 @@ class JetStreamQueueStoreTest : public ::testing::TestWithParam<std::string> {
   static constexpr absl::Duration kMakerGrace = absl::Milliseconds(300);
 
   JetStreamQueueStoreTest() {
-    options_.settings.lease = absl::Seconds(30);  // longer than a test that does not wait for it
+    options_.settings.lease = absl::Minutes(10);  // no test lasts as long, on a busy machine either
     options_.timeout = absl::Seconds(10);
     options_.maker_grace = kMakerGrace;
     client_ = std::make_unique<Client>(server_.url(), options_);
