@@ -250,8 +250,9 @@ struct Traits {
   // True: Stats and times always follow the clock of the caller and the rules of this file. False:
   // they follow a remote server; see the engine.
   bool exact_stats = false;
-  // A redriven message keeps its id, Clear forgets dedup ids, and a dedup id outlives kDedupWindow
-  // with its message.
+  // A message keeps its id as poison and when it is redriven, the oldest poison is that which was
+  // put first, Clear forgets dedup ids, and a dedup id outlives kDedupWindow with its message.
+  // False: poison has ids of its own, and the oldest is that which was given up first.
   bool keeps_ids = false;
   // True: several first attempts may begin in one BeginAttempt, which then costs no more than one
   // attempt. If the holder dies, each of these messages becomes a suspect and none is charged,
@@ -349,9 +350,10 @@ class QueueStore {
   virtual absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       const QueueId& queue, absl::Span<const DeadLetterRequest> requests) = 0;
 
-  // Returns poison messages, oldest first: those of the queue, and those that were moved here with
-  // a cause, which are ready or leased as well. `after` is the last message id of the previous
-  // page, or empty.
+  // Returns poison messages, oldest first (traits().keeps_ids): those of the queue, and those that
+  // were moved here with a cause, which are ready or leased as well; fewer than `max_messages`
+  // where bodies are large. Empty: there are no more. `after` is the last message id of the
+  // previous page, whether that message is still poison or not, or empty.
   virtual absl::StatusOr<std::vector<PoisonMessage>> ListPoison(const QueueId& queue,
                                                                 absl::string_view after,
                                                                 int max_messages) = 0;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/limits.h"
@@ -63,49 +63,80 @@ void DecodeCause(const std::string& header, queue::PoisonMessage* message) {
   message->insertion_time = absl::FromUnixNanos(number("insertion_ns"));
 }
 
-// In an id, the bits above those of the sequence: 0 for the newest message of a sequence. They
-// differ nearly always between messages that were stored at different times.
+// In an id, the bits above those of the place in the stream: a mark of when the message came there.
+// A stream that was lost and is made anew gives the places again, and an id from before then names
+// no other message, nearly always. No mark is 0, so the id of a message in the queue is none here.
 constexpr int kSequenceBits = 48;
+constexpr uint64_t kMaxSequence = (uint64_t{1} << kSequenceBits) - 1;
 constexpr uint64_t kMaxMark = 0xfff;
 
-uint64_t MarkOf(const MessageKey& key) {
-  return 1 + static_cast<uint64_t>(key.stored_ns / 1000) % kMaxMark;
+std::string IdOf(const queue::QueueId& queue, const nats::StoredMessage& stored) {
+  const uint64_t mark = 1 + static_cast<uint64_t>(absl::ToUnixMicros(stored.time)) % kMaxMark;
+  return MessageIdOf(queue, stored.sequence | mark << kSequenceBits);
 }
 
-// The id of keys[place]; `keys` are all, in order.
-std::string IdOf(const queue::QueueId& queue, absl::Span<const MessageKey> keys, size_t place) {
-  const MessageKey& key = keys[place];
-  const bool newest = place + 1 == keys.size() || keys[place + 1].sequence != key.sequence;
-  return MessageIdOf(queue, newest ? key.sequence : key.sequence | MarkOf(key) << kSequenceBits);
-}
-
-// The place of the message with this number in its id; if it is gone, that of the one behind it.
-size_t PlaceOf(absl::Span<const MessageKey> keys, uint64_t number) {
-  const uint64_t sequence = number & ((uint64_t{1} << kSequenceBits) - 1);
-  const uint64_t mark = number >> kSequenceBits;
-  const auto begin = std::lower_bound(keys.begin(), keys.end(), MessageKey{sequence, 0});
-  const auto end = std::lower_bound(begin, keys.end(), MessageKey{sequence + 1, 0});
-  if (begin == end) return begin - keys.begin();
-  if (mark == 0) return end - 1 - keys.begin();
-  const auto found =
-      std::find_if(begin, end, [&](const MessageKey& key) { return MarkOf(key) == mark; });
-  return found - keys.begin();
-}
-
-// The message of this id; nullopt: it is not among `keys`.
-std::optional<MessageKey> FindId(const queue::QueueId& queue, absl::Span<const MessageKey> keys,
-                                 absl::string_view id) {
+// The place of the message with this id; nullopt: it is no id of a poison message of the queue.
+std::optional<uint64_t> PlaceOf(const queue::QueueId& queue, absl::string_view id) {
   const std::optional<uint64_t> number = SequenceOf(queue, id);
-  if (!number.has_value()) return std::nullopt;
-  const size_t place = PlaceOf(keys, *number);
-  if (place == keys.size() || IdOf(queue, keys, place) != id) return std::nullopt;
-  return keys[place];
+  if (!number.has_value() || *number <= kMaxSequence) return std::nullopt;
+  return *number & kMaxSequence;
 }
 
-queue::PoisonMessage Show(std::string id, const nats::StoredMessage& stored) {
+// The key of what lies in the second stream of the queue; nullopt: it is no poison message.
+std::optional<MessageKey> KeyIn(const queue::QueueId& queue, const nats::StoredMessage& stored) {
+  const std::optional<MessageKey> key = PoisonKeyOf(stored.subject);
+  if (!key.has_value() || stored.subject != PoisonSubjectOf(queue, *key)) return std::nullopt;
+  return key;
+}
+
+// Messages that are asked for together: bodies of up to a mebibyte each may be on their way.
+constexpr size_t kMaxStep = 32;
+
+// Reads the poison messages of a queue from a place on, up to the last that is there when it
+// begins: the answers of a step are of different moments, and of what is added meanwhile some would
+// be missed (StreamQueue::Scan).
+class PoisonReader {
+ public:
+  // `jetstream` is not owned.
+  static absl::StatusOr<PoisonReader> Open(nats::JetStream* jetstream, const queue::QueueId& queue,
+                                           uint64_t from) {
+    MUSTER_ASSIGN_OR_RETURN(const nats::StreamState state,
+                            jetstream->GetStream(AsideStreamOf(queue)));
+    return PoisonReader(jetstream, queue, from, state.last_sequence);
+  }
+
+  // Returns the next messages, at most `most`, which is at least 1. None: there are no more.
+  absl::StatusOr<std::vector<nats::StoredMessage>> Next(size_t most) {
+    std::vector<nats::StoredMessage> step;
+    while (step.empty() && from_ <= last_) {
+      MUSTER_ASSIGN_OR_RETURN(
+          step, jetstream_->NextMessages(AsideStreamOf(queue_), from_, std::min(step_, most),
+                                         PoisonSubjectsOf(queue_)));
+      from_ = step.empty() ? last_ + 1 : step.back().sequence + 1;
+      std::erase_if(step, [this](const nats::StoredMessage& stored) {
+        return stored.sequence > last_ || !KeyIn(queue_, stored).has_value();
+      });
+      // Where most are gone, a request for each place would cost more than one after the other.
+      step_ = std::clamp<size_t>(2 * step.size(), 1, kMaxStep);
+    }
+    return step;
+  }
+
+ private:
+  PoisonReader(nats::JetStream* jetstream, queue::QueueId queue, uint64_t from, uint64_t last)
+      : jetstream_(jetstream), queue_(std::move(queue)), from_(from), last_(last) {}
+
+  nats::JetStream* jetstream_;  // not owned
+  queue::QueueId queue_;
+  uint64_t from_;
+  uint64_t last_;
+  size_t step_ = kMaxStep;
+};
+
+queue::PoisonMessage Show(const queue::QueueId& queue, nats::StoredMessage stored) {
   queue::PoisonMessage message;
-  message.message_id = std::move(id);
-  message.body = stored.data;
+  message.message_id = IdOf(queue, stored);
+  message.body = std::move(stored.data);
   message.insertion_time = message.cause.time = stored.time;
   for (const nats::Header& header : stored.headers) {
     if (header.name == kCauseHeader) DecodeCause(header.value, &message);
@@ -130,76 +161,89 @@ absl::Status DeadLetterStore::Add(const queue::QueueId& queue, const nats::Store
       .status();
 }
 
-absl::StatusOr<std::vector<MessageKey>> DeadLetterStore::Keys(const queue::QueueId& queue) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> subjects,
-                          jetstream_->Subjects(AsideStreamOf(queue), PoisonSubjectsOf(queue)));
-  std::vector<MessageKey> keys;
-  for (const std::string& subject : subjects) {
-    if (const auto key = PoisonKeyOf(subject); key.has_value()) keys.push_back(*key);
-  }
-  std::sort(keys.begin(), keys.end());
-  return keys;
-}
-
 absl::StatusOr<std::vector<queue::PoisonMessage>> DeadLetterStore::List(const queue::QueueId& queue,
                                                                         absl::string_view after,
                                                                         int max_messages) {
-  const std::optional<uint64_t> number = after.empty() ? 0 : SequenceOf(queue, after);
-  if (!number.has_value()) {
+  const std::optional<uint64_t> place = after.empty() ? 0 : PlaceOf(queue, after);
+  if (!place.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", after, "' is no message of queue '", queue.ToString(), "'"));
+        absl::StrCat("'", after, "' is no poison message of queue '", queue.ToString(), "'"));
   }
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<MessageKey> all, Keys(queue));
-  size_t place = after.empty() ? 0 : PlaceOf(all, *number);
-  if (place < all.size() && IdOf(queue, all, place) == after) ++place;
+  MUSTER_ASSIGN_OR_RETURN(PoisonReader reader, PoisonReader::Open(jetstream_, queue, *place + 1));
+  const auto most = static_cast<size_t>(max_messages);
   std::vector<queue::PoisonMessage> page;
-  for (; place < all.size() && page.size() < static_cast<size_t>(max_messages); ++place) {
-    const auto stored =
-        jetstream_->LastMessage(AsideStreamOf(queue), PoisonSubjectOf(queue, all[place]));
-    if (absl::IsNotFound(stored.status())) continue;  // redriven meanwhile
-    MUSTER_RETURN_IF_ERROR(stored.status());
-    page.push_back(Show(IdOf(queue, all, place), *stored));
+  size_t bytes = 0;
+  while (page.size() < most && bytes < queue::kMaxPutBytes) {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<nats::StoredMessage> step, reader.Next(most - page.size()));
+    if (step.empty()) break;
+    for (nats::StoredMessage& stored : step) {
+      bytes += stored.data.size();
+      page.push_back(Show(queue, std::move(stored)));
+    }
   }
   return page;
+}
+
+absl::StatusOr<std::optional<nats::StoredMessage>> DeadLetterStore::Find(
+    const queue::QueueId& queue, absl::string_view id) {
+  const std::optional<uint64_t> place = PlaceOf(queue, id);
+  if (!place.has_value()) return std::nullopt;
+  absl::StatusOr<nats::StoredMessage> stored = jetstream_->GetMessage(AsideStreamOf(queue), *place);
+  if (absl::IsNotFound(stored.status())) return std::nullopt;
+  MUSTER_RETURN_IF_ERROR(stored.status());
+  if (!KeyIn(queue, *stored).has_value() || IdOf(queue, *stored) != id) return std::nullopt;
+  return *std::move(stored);
 }
 
 absl::StatusOr<int64_t> DeadLetterStore::Redrive(const queue::QueueId& queue,
                                                  absl::Span<const std::string> ids,
                                                  int64_t max_messages) {
-  MUSTER_ASSIGN_OR_RETURN(std::vector<MessageKey> keys, Keys(queue));
-  if (ids.empty()) {
-    keys.resize(std::min(keys.size(), static_cast<size_t>(std::max<int64_t>(0, max_messages))));
-    return RedriveAll(queue, keys);
-  }
-  std::vector<MessageKey> named;
-  for (const std::string& id : ids) {
-    if (const auto key = FindId(queue, keys, id); key.has_value()) named.push_back(*key);
-  }
-  return RedriveAll(queue, named);
-}
-
-absl::StatusOr<int64_t> DeadLetterStore::RedriveAll(const queue::QueueId& queue,
-                                                    absl::Span<const MessageKey> keys) {
+  if (ids.empty()) return RedriveOldest(queue, max_messages);
   int64_t redriven = 0;
-  for (const MessageKey& key : keys) {
-    const auto stored = jetstream_->LastMessage(AsideStreamOf(queue), PoisonSubjectOf(queue, key));
-    if (absl::IsNotFound(stored.status())) continue;
+  for (const std::string& id : ids) {
+    const auto stored = Find(queue, id);
     if (!stored.ok()) return Redriven(redriven, stored.status());
-    // Put, then delete. After a crash between the two steps the next redrive does both again; the
-    // message id makes the second put a duplicate.
-    const nats::Outgoing copy{
-        .subject = SubjectOf(queue),
-        .headers = {{"Nats-Msg-Id",
-                     absl::StrCat("muster.redrive.", key.sequence, ".", stored->sequence)}},
-        .data = stored->data};
-    if (const auto put = jetstream_->Publish(copy); !put.ok()) {
-      return Redriven(redriven, put.status());
-    }
-    const absl::Status deleted = jetstream_->DeleteMessage(AsideStreamOf(queue), stored->sequence);
-    if (!deleted.ok() && !absl::IsNotFound(deleted)) return Redriven(redriven, deleted);
-    ++redriven;
+    if (!stored->has_value()) continue;
+    const absl::StatusOr<int64_t> one = RedriveOne(queue, **stored);
+    if (!one.ok()) return Redriven(redriven, one.status());
+    redriven += *one;
   }
   return redriven;
+}
+
+absl::StatusOr<int64_t> DeadLetterStore::RedriveOldest(const queue::QueueId& queue,
+                                                       int64_t max_messages) {
+  MUSTER_ASSIGN_OR_RETURN(PoisonReader reader, PoisonReader::Open(jetstream_, queue, 1));
+  int64_t redriven = 0;
+  while (redriven < max_messages) {
+    const auto step = reader.Next(static_cast<size_t>(max_messages - redriven));
+    if (!step.ok()) return Redriven(redriven, step.status());
+    if (step->empty()) break;
+    for (const nats::StoredMessage& stored : *step) {
+      const absl::StatusOr<int64_t> one = RedriveOne(queue, stored);
+      if (!one.ok()) return Redriven(redriven, one.status());
+      redriven += *one;
+    }
+  }
+  return redriven;
+}
+
+absl::StatusOr<int64_t> DeadLetterStore::RedriveOne(const queue::QueueId& queue,
+                                                    const nats::StoredMessage& stored) {
+  // Put, then delete. After a crash between the two steps the next redrive does both again; the
+  // message id makes the second put a duplicate.
+  const std::optional<MessageKey> key = KeyIn(queue, stored);
+  MUSTER_CHECK(key.has_value(), "subject ", stored.subject);
+  const nats::Outgoing copy{
+      .subject = SubjectOf(queue),
+      .headers = {{"Nats-Msg-Id",
+                   absl::StrCat("muster.redrive.", key->sequence, ".", stored.sequence)}},
+      .data = stored.data};
+  MUSTER_RETURN_IF_ERROR(jetstream_->Publish(copy).status());
+  const absl::Status deleted = jetstream_->DeleteMessage(AsideStreamOf(queue), stored.sequence);
+  if (absl::IsNotFound(deleted)) return 0;
+  MUSTER_RETURN_IF_ERROR(deleted);
+  return 1;
 }
 
 absl::StatusOr<int64_t> DeadLetterStore::Purge(const queue::QueueId& queue) {
@@ -208,14 +252,14 @@ absl::StatusOr<int64_t> DeadLetterStore::Purge(const queue::QueueId& queue) {
 
 absl::StatusOr<int64_t> DeadLetterStore::Drop(const queue::QueueId& queue,
                                               absl::Span<const std::string> ids) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<MessageKey> keys, Keys(queue));
   int64_t dropped = 0;
   for (const std::string& id : ids) {
-    const std::optional<MessageKey> key = FindId(queue, keys, id);
-    if (!key.has_value()) continue;
-    MUSTER_ASSIGN_OR_RETURN(const int64_t purged,
-                            jetstream_->Purge(AsideStreamOf(queue), PoisonSubjectOf(queue, *key)));
-    dropped += purged;
+    MUSTER_ASSIGN_OR_RETURN(const auto stored, Find(queue, id));
+    if (!stored.has_value()) continue;
+    const absl::Status deleted = jetstream_->DeleteMessage(AsideStreamOf(queue), stored->sequence);
+    if (absl::IsNotFound(deleted)) continue;
+    MUSTER_RETURN_IF_ERROR(deleted);
+    ++dropped;
   }
   return dropped;
 }

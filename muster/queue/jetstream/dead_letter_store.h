@@ -3,9 +3,14 @@
 // DeadLetterStore: the poison messages of a queue. Each lies in the second stream of the queue,
 // under a subject of its own, with its cause in a header. So a message is stored once, however
 // often it is set aside.
+//
+// Their order, and their ids, are those of their places in that stream: a page is found and read at
+// once, however many there are. A server that is asked for all subjects of a hundred thousand takes
+// seconds.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +19,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/nats/jetstream.h"
-#include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue::jetstream {
@@ -28,16 +32,14 @@ class DeadLetterStore {
   // Stores a copy of `message`. The message itself stays in its queue.
   absl::Status Add(const queue::QueueId& queue, const nats::StoredMessage& message,
                    const queue::Cause& cause);
-  // Returns messages in the order of their keys, starting behind the message with the id `after`;
-  // empty: with the first. InvalidArgument: `after` is no id of the queue.
-  //
-  // A message has the id of its sequence. Of several with one sequence, from several lives of the
-  // stream, the newest has it, and the ids of the others also tell when they were stored.
+  // Returns messages in the order in which they were added, starting behind the place of the
+  // message with the id `after`, whether it is still there or not; empty: with the first.
+  // InvalidArgument: `after` is no id of a poison message of the queue.
   absl::StatusOr<std::vector<queue::PoisonMessage>> List(const queue::QueueId& queue,
                                                          absl::string_view after, int max_messages);
   // Puts a copy of each message into the queue, then removes it here: of the messages with these
   // ids, of which it skips those that are not here; without ids, of the first `max_messages`.
-  // Returns how many.
+  // Returns how many; an error only when there were none. Leaves alone what is added meanwhile.
   absl::StatusOr<int64_t> Redrive(const queue::QueueId& queue, absl::Span<const std::string> ids,
                                   int64_t max_messages);
   absl::StatusOr<int64_t> Purge(const queue::QueueId& queue);
@@ -46,10 +48,13 @@ class DeadLetterStore {
   absl::StatusOr<int64_t> Count(const queue::QueueId& queue);
 
  private:
-  // In ascending order.
-  absl::StatusOr<std::vector<MessageKey>> Keys(const queue::QueueId& queue);
-  absl::StatusOr<int64_t> RedriveAll(const queue::QueueId& queue,
-                                     absl::Span<const MessageKey> keys);
+  // nullopt: no message with this id is here.
+  absl::StatusOr<std::optional<nats::StoredMessage>> Find(const queue::QueueId& queue,
+                                                          absl::string_view id);
+  absl::StatusOr<int64_t> RedriveOldest(const queue::QueueId& queue, int64_t max_messages);
+  // Returns how many: one, or none if another call has redriven it, or removed it, meanwhile.
+  absl::StatusOr<int64_t> RedriveOne(const queue::QueueId& queue,
+                                     const nats::StoredMessage& stored);
 
   nats::JetStream* const jetstream_;  // not owned
 };

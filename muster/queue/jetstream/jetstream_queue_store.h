@@ -20,6 +20,8 @@
 //   at
 //                most, which is ready again at once (waiting_pulls.h)
 //   Peek         shows only messages that were never delivered
+//   poison       has ids of its own, and is listed and redriven in the order in which it was given
+//                up: a page is found at once, however many dead letters there are
 //   Stats        a message counts as in flight until it is settled or delivered again, even after
 //                it was given back or its lease lapsed. Totals include redriven and purged
 //                messages. After the death of the server, some settled messages may count for a

@@ -4,6 +4,7 @@
 // each server that NatsServer::Programs names.
 #include "muster/queue/jetstream/jetstream_queue_store.h"
 
+#include <atomic>
 #include <barrier>
 #include <cstddef>
 #include <cstdint>
@@ -173,6 +174,67 @@ TEST_P(JetStreamQueueStoreTest, ReadsMetadataAndCausesOfOtherReleases) {
   ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Seconds(90)).ok());
   EXPECT_EQ(jetstream.LastMessage(AsideStreamOf(queue_), MetadataSubjectOf(queue_))->data,
             R"({"muster-newer":"x","muster-visibility":"1m30s","owner":"billing"})");
+}
+
+// A listing of all subjects for each page took the server seconds with a hundred thousand of them.
+TEST_P(JetStreamQueueStoreTest, ReadsAPageOfPoisonWithARequestForEachMessageHoweverManyThereAre) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  std::vector<std::string> subjects;
+  for (uint64_t i = 1; i <= 100; ++i) subjects.push_back(PoisonSubjectOf(queue_, {i, 1}));
+  std::vector<nats::Outgoing> messages;
+  for (const std::string& subject : subjects) messages.push_back({.subject = subject});
+  const auto put = jetstream.Publish(messages);
+  ASSERT_TRUE(put.ok()) << put.status();
+
+  std::atomic<int> requests = 0;
+  TappedConnection counted(client_->prompt.get(), [&](absl::string_view) { ++requests; });
+  Options options = options_;
+  options.prompt = nullptr;
+  const auto store = OpenJetStreamQueues(&counted, options).value();
+  const std::string after = store->ListPoison(queue_, "", 60)->back().message_id;
+  requests = 0;
+  const auto page = store->ListPoison(queue_, after, 10);
+  ASSERT_TRUE(page.ok() && page->size() == 10u) << page.status();
+  EXPECT_EQ(requests, 1 + 10) << "the state of the stream, and the messages";
+
+  // Where most of it is gone.
+  for (uint64_t i = 1; i <= 100; ++i) {
+    if (i % 25 == 0) continue;
+    ASSERT_TRUE(jetstream.DeleteMessage(AsideStreamOf(queue_), (*put)[i - 1]->sequence).ok());
+  }
+  requests = 0;
+  EXPECT_EQ(store->ListPoison(queue_, "", 1000)->size(), 4u);
+  EXPECT_LE(requests, 32 + 4 * 3);
+}
+
+// A new stream gives the places again.
+TEST_P(JetStreamQueueStoreTest, NamesNoOtherPoisonByAnIdOfAStreamThatWasLost) {
+  std::vector<std::string> ids;
+  for (int life = 0; life < 2; ++life) {
+    ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+    ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+    queue::DeadLetterRequest request;
+    request.receipt = store().Receive(queue_, {1})->front().receipt;
+    ASSERT_TRUE(store().DeadLetter(queue_, {request})->front().ok());
+    ids.push_back(store().ListPoison(queue_, "", 1)->front().message_id);
+    if (life == 0) ASSERT_TRUE(store().DeleteQueue(queue_).ok());
+  }
+  if (ids[0] == ids[1]) GTEST_SKIP() << "one time in four thousand they have the same mark";
+  EXPECT_EQ(*store().Redrive(queue_, {ids[0]}, 1), 0);
+  EXPECT_EQ(*store().DropPoison(queue_, {ids[0]}), 0);
+  EXPECT_EQ(*store().Redrive(queue_, {ids[1]}, 1), 1);
+}
+
+TEST_P(JetStreamQueueStoreTest, TakesTheMetadataOfAQueueForNoPoison) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  const nats::StoredMessage metadata =
+      jetstream.LastMessage(AsideStreamOf(queue_), MetadataSubjectOf(queue_)).value();
+  const auto mark = static_cast<uint64_t>(1 + absl::ToUnixMicros(metadata.time) % 0xfff);
+  const std::string id = MessageIdOf(queue_, metadata.sequence | mark << 48);
+  EXPECT_EQ(*store().DropPoison(queue_, {id}), 0);
+  EXPECT_EQ(*store().Redrive(queue_, {id}, 1), 0);
+  EXPECT_TRUE(store().ListPoison(queue_, "", 10)->empty());
+  EXPECT_TRUE(store().GetMetadata(queue_).ok());
 }
 
 // With or without a redrive, a body may be any bytes.
