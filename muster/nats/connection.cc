@@ -308,6 +308,13 @@ absl::StatusOr<Incoming> NatsConnection::RequestOne(const Outgoing& request,
   return CheckListened(request, IncomingOf(reply));
 }
 
+// Of several messages the first may be sent when a later one is refused. So it is wrong to report
+// that nothing was sent.
+absl::Status SentInPart(const absl::Status& why) {
+  if (why.ok() || absl::IsUnavailable(why)) return why;
+  return absl::UnavailableError(absl::StrCat("only a part was sent: ", why.ToString()));
+}
+
 // Counts requests as being in flight, for a scope.
 class InFlight {
  public:
@@ -334,9 +341,10 @@ absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> NatsConnection::RequestAll
   const absl::Duration deadline = clock->Monotonic() + timeout;
   PendingReplies::Call call(&replies_);
   for (size_t i = 0; i < requests.size(); ++i) {
-    MUSTER_RETURN_IF_ERROR(Send(requests[i], call.ReplySubject(i)));
+    const absl::Status sent = Send(requests[i], call.ReplySubject(i));
+    MUSTER_RETURN_IF_ERROR(i == 0 ? sent : SentInPart(sent));
   }
-  MUSTER_RETURN_IF_ERROR(SendOff(timeout));
+  MUSTER_RETURN_IF_ERROR(SentInPart(SendOff(timeout)));
   std::vector<absl::StatusOr<Incoming>> answers(requests.size());
   std::vector<bool> heard(requests.size());
   for (size_t missing = requests.size(); missing > 0;) {

@@ -149,7 +149,8 @@ class Connection {
   virtual absl::Status Flush(absl::Duration timeout) = 0;
 
   // Sends all of `requests` at once and waits for one reply to each, in order. A request is
-  // Unavailable if no reply comes within `timeout`, or if no subscriber listens.
+  // Unavailable if no reply comes within `timeout`, or if no subscriber listens. The outer status
+  // is Unavailable when some of them may have been sent; after any other error none was.
   virtual absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(
       absl::Span<const Outgoing> requests, absl::Duration timeout) = 0;
   absl::StatusOr<Incoming> Request(const Outgoing& request, absl::Duration timeout);

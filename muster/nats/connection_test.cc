@@ -148,6 +148,17 @@ TEST_F(ConnectionTest, CountsAReplyOnceThatComesTwice) {
   EXPECT_EQ((*answers)[1]->data, "b");
 }
 
+TEST_F(ConnectionTest, SaysThatTheOutcomeIsUnknownOnceSomeRequestsAreSent) {
+  const auto echo = Echo();
+  const std::string too_large(static_cast<size_t>(connection_->max_payload()) + 1, 'x');
+  const Outgoing sound{.subject = "echo", .data = "a"};
+  const Outgoing refused{.subject = "echo", .data = too_large};
+  const absl::Status first = connection_->RequestAll({refused, sound}, kPatience).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(first)) << first;
+  const absl::Status second = connection_->RequestAll({sound, refused}, kPatience).status();
+  EXPECT_TRUE(absl::IsUnavailable(second)) << second;
+}
+
 TEST_F(ConnectionTest, SaysAtOnceThatNobodyListens) {
   const auto answer = connection_->Request({.subject = "nobody"}, kPatience);
   EXPECT_TRUE(absl::IsUnavailable(answer.status()));

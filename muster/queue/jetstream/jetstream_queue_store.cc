@@ -44,8 +44,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
     traits_.long_poll = true;
     traits_.releases_holders = held_log_.is_on();
     traits_.longest_call = options.timeout;
-    traits_.max_body_bytes = static_cast<size_t>(
-        std::min<int64_t>(queue::kMaxBodyBytes, connection->max_payload() - kMaxEnvelopeBytes));
+    traits_.max_body_bytes = MaxBodyBytes();
   }
 
   absl::Status Open() {
@@ -111,6 +110,11 @@ class JetStreamQueueStore final : public queue::QueueStore {
                                                              absl::Duration silence) override;
 
  private:
+  // By the server that the connection is with now, or was last.
+  size_t MaxBodyBytes() const {
+    const int64_t room = jetstream_.connection()->max_payload() - kMaxEnvelopeBytes;
+    return static_cast<size_t>(std::clamp<int64_t>(room, 0, queue::kMaxBodyBytes));
+  }
   absl::Status CheckBodies(absl::Span<const queue::NewMessage> messages) const;
 
   // Returns the result of `call`, or NotFound: when no consumer or stream listens, the queue may be
@@ -135,15 +139,18 @@ class JetStreamQueueStore final : public queue::QueueStore {
   WaitingPulls waits_{prompt_.connection(), options_.clock};  // last: what arrives uses the others
 };
 
+// Not by the traits: the connection may be with another server by now, or with a server that was
+// set otherwise, and a body that is found too large on the way comes behind others that are put.
 absl::Status JetStreamQueueStore::CheckBodies(absl::Span<const queue::NewMessage> messages) const {
+  const size_t most = MaxBodyBytes();
   for (const queue::NewMessage& message : messages) {
     if (message.delay > absl::ZeroDuration()) {
       return absl::InvalidArgumentError("JetStream cannot put a message with a delay");
     }
-    if (message.body.size() <= traits_.max_body_bytes) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("a body of ", message.body.size(), " bytes; this server takes ",
-                     traits_.max_body_bytes, " (its max_payload less the envelope)"));
+    if (message.body.size() <= most) continue;
+    return absl::InvalidArgumentError(absl::StrCat("a body of ", message.body.size(),
+                                                   " bytes; this server takes ", most,
+                                                   " (its max_payload less the envelope)"));
   }
   return absl::OkStatus();
 }

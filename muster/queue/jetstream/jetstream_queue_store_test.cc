@@ -30,6 +30,7 @@
 #include "muster/nats/jetstream.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
+#include "nlohmann/json.hpp"
 #include "tests/fakes/nats/nats_server.h"
 #include "tests/fakes/queue/jetstream/jetstream_fixture.h"
 #include "tests/fakes/queue/jetstream/tapped_connection.h"
@@ -257,6 +258,40 @@ TEST_P(JetStreamQueueStoreTest, SaysHowLargeABodyMayBe) {
   message.body.pop_back();
   message.dedup_id = std::string(queue::kMaxDedupIdBytes, 'i');
   EXPECT_TRUE(store().Put(queue_, {message}).ok());
+}
+
+// The messages of a window are on their way together: that the first is refused says nothing of the
+// others.
+TEST_P(JetStreamQueueStoreTest, SaysThatTheOutcomeOfAPutIsUnknownWhereAPartOfItIsStored) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  nlohmann::json config = *jetstream.StreamConfig(StreamOf(queue_));
+  config["max_msg_size"] = 1000;
+  ASSERT_TRUE(jetstream.Call(absl::StrCat("STREAM.UPDATE.", StreamOf(queue_)), config).ok());
+  std::vector<queue::NewMessage> messages = Bodies(2);
+  messages[0].body.assign(2000, 'x');
+  const absl::Status half = store().Put(queue_, messages).status();
+  EXPECT_TRUE(absl::IsUnavailable(half)) << half;
+  EXPECT_EQ(store().Stats(queue_)->ready, 1);
+  messages.pop_back();
+  const absl::Status none = store().Put(queue_, messages).status();
+  EXPECT_FALSE(none.ok() || absl::IsUnavailable(none)) << none;
+}
+
+TEST_P(JetStreamQueueStoreTest, PutsNothingWhereTheServerOfNowTakesNotAllOfTheBodies) {
+  nats::testing::NatsServer smaller(GetParam(), "max_payload: 200000\n");
+  smaller.Kill();
+  const Client roaming(absl::StrCat(server_.url(), ",", smaller.url()), options_);
+  ASSERT_TRUE(roaming.store->Stats(queue_).ok()) << "it knows the queue";
+  server_.Kill();
+  smaller.Restart();
+  const Client there(smaller.url(), options_);
+  ASSERT_TRUE(there.store->CreateQueue(queue_, {}).ok());
+  ASSERT_TRUE(Insist([&] { return roaming.store->Stats(queue_); }).ok());
+  std::vector<queue::NewMessage> messages = Bodies(300);  // more than one window
+  messages.back().body.assign(300'000, 'x');
+  const absl::Status status = roaming.store->Put(queue_, messages).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(there.store->Stats(queue_)->ready, 0);
 }
 
 TEST_P(JetStreamQueueStoreTest, NeedsAServerWithJetStream) {

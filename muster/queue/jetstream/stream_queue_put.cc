@@ -48,11 +48,19 @@ std::string MessageIdFor(const std::string& dedup_id) {
   return absl::StrCat(kEncoded, absl::WebSafeBase64Escape(dedup_id));
 }
 
-// Once any message is stored, the result must be Unavailable: other errors mean that nothing was
-// put.
+// Once any message is stored, or may be, the result must be Unavailable: other errors mean that
+// nothing was put.
 absl::Status PutFailed(bool nothing_was_put, const absl::Status& why) {
   if (nothing_was_put || absl::IsUnavailable(why)) return why;
   return absl::UnavailableError(absl::StrCat("only a part was put: ", why.ToString()));
+}
+
+// Whether the stream has refused all of a window. The messages of a window are on their way
+// together, so that those behind one that is refused may be stored.
+bool AllRefused(absl::Span<const absl::StatusOr<nats::PubAck>> acks) {
+  return std::all_of(acks.begin(), acks.end(), [](const absl::StatusOr<nats::PubAck>& ack) {
+    return !ack.ok() && !absl::IsUnavailable(ack.status());
+  });
 }
 
 }  // namespace
@@ -98,12 +106,13 @@ absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
       if (!message.dedup_id.empty())
         next.headers = {{"Nats-Msg-Id", MessageIdFor(message.dedup_id)}};
     }
+    const bool is_first = results.empty();
     const auto acks = PutTogether(outgoing);
-    if (!acks.ok()) return PutFailed(results.empty(), acks.status());
+    if (!acks.ok()) return PutFailed(is_first, acks.status());
     MUSTER_CHECK(acks->size() == window.size(), "acks ", acks->size(), ", messages ",
                  window.size());
     for (const absl::StatusOr<nats::PubAck>& ack : *acks) {
-      if (!ack.ok()) return PutFailed(results.empty(), ack.status());
+      if (!ack.ok()) return PutFailed(is_first && AllRefused(*acks), ack.status());
       queue::PutResult& result = results.emplace_back();
       result.message_id = MessageIdOf(id_, ack->sequence);
       result.position = ack->sequence;
