@@ -74,7 +74,10 @@ struct NewMessage {
   // When not empty: a second put with this id, made within kDedupWindow of the first or while the
   // first message is still stored (also as poison), puts nothing. It returns the first message's id
   // with `duplicate` set. A queue with a window of its own (kDedupWindowName, below) has that one
-  // instead, whether or not the first message is still stored.
+  // instead, whether or not the first message is still stored. Without traits().keeps_ids it is
+  // kDedupWindow alone, and once the engine's server is restarted only while the first message is
+  // stored as well: then two messages may have one id. So an id saves work, and what must happen
+  // once is to be decided elsewhere, as the report does it.
   std::string dedup_id;
 };
 
@@ -251,8 +254,9 @@ struct Traits {
   // they follow a remote server; see the engine.
   bool exact_stats = false;
   // A message keeps its id as poison and when it is redriven, the oldest poison is that which was
-  // put first, Clear forgets dedup ids, and a dedup id outlives kDedupWindow with its message.
-  // False: poison has ids of its own, and the oldest is that which was given up first.
+  // put first, Clear forgets dedup ids, and these are kept for as long as NewMessage says, also
+  // over restarts. False: poison has ids of its own, and the oldest is that which was given up
+  // first.
   bool keeps_ids = false;
   // True: several first attempts may begin in one BeginAttempt, which then costs no more than one
   // attempt. If the holder dies, each of these messages becomes a suspect and none is charged,

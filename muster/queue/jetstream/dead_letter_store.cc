@@ -231,7 +231,8 @@ absl::StatusOr<int64_t> DeadLetterStore::RedriveOldest(const queue::QueueId& que
 absl::StatusOr<int64_t> DeadLetterStore::RedriveOne(const queue::QueueId& queue,
                                                     const nats::StoredMessage& stored) {
   // Put, then delete. After a crash between the two steps the next redrive does both again; the
-  // message id makes the second put a duplicate.
+  // message id makes the second put a duplicate, unless the first copy is gone and its id is
+  // forgotten: then it is worked on twice, and counted once.
   const std::optional<MessageKey> key = KeyIn(queue, stored);
   MUSTER_CHECK(key.has_value(), "subject ", stored.subject);
   const nats::Outgoing copy{

@@ -80,6 +80,12 @@ class JetStreamHarness final : public EngineHarness {
     return hurried_.get();
   }
 
+  QueueStore* RestartServer() override {
+    server_.Stop();
+    server_.Restart();
+    return Restart();
+  }
+
   // A lease that should hold still holds; a lease that should have lapsed has lapsed.
   void Advance(base::FakeClock* clock, absl::Duration by) override {
     clock->Advance(by);

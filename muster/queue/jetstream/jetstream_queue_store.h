@@ -29,6 +29,9 @@
 //   durability   an acknowledged put survives the death of the server. It survives a power cut only
 //                if the server syncs each write: by default it does not, and 2.9 cannot. The death
 //                of the server may undo a delete (seen with 2.9): the message comes again
+//   dedup ids    are known for Settings::dedup_window after the put. A server that is restarted has
+//                forgotten those of messages that are gone: it reads them from the messages that it
+//                finds (findings/nats_dedup_forgets_what_is_gone_on_restart.sh)
 //   Put          of many messages at once goes as an atomic batch (NATS ADR-50) if the server is
 //                2.12 or later and syncs each write (ack_survives): it then syncs once for them all
 #pragma once

@@ -179,6 +179,29 @@ TEST_P(QueueConformanceTest, RemembersIdsOverARestart) {
   EXPECT_TRUE(Put(WithId("a", "id")).duplicate);
 }
 
+TEST_P(QueueConformanceTest, RemembersTheIdOfAStoredMessageOverARestartOfItsServer) {
+  if (!traits().dedup) GTEST_SKIP();
+  Put(WithId("a", "id"));
+  RestartServer();
+  EXPECT_TRUE(Put(WithId("a", "id")).duplicate);
+  EXPECT_THAT(ReceiveBodies(), ElementsAre("a"));
+}
+
+// Of such an id two messages may have been put, and no third one.
+TEST_P(QueueConformanceTest, MayForgetTheIdOfAMessageThatIsGoneWhenItsServerRestarts) {
+  if (!traits().dedup) GTEST_SKIP();
+  Put(WithId("a", "id"));
+  ASSERT_TRUE(Delete(ReceiveOne().receipt).ok());
+  EXPECT_TRUE(Put(WithId("a", "id")).duplicate);
+  RestartServer();
+  const bool is_known = Put(WithId("a", "id")).duplicate;
+  if (traits().keeps_ids) {
+    EXPECT_TRUE(is_known);
+  }
+  EXPECT_TRUE(Put(WithId("a", "id")).duplicate);
+  EXPECT_THAT(ReceiveBodies(), SizeIs(is_known ? 0 : 1));
+}
+
 TEST_P(QueueConformanceTest, KeepsTheIdsOfTwoQueuesApart) {
   if (!traits().dedup) GTEST_SKIP();
   const QueueId other{"acme", "other"};

@@ -34,6 +34,8 @@ class EngineHarness {
   // Closes the engine and opens it again on the same data. The store that Start or Restart returned
   // before is invalid afterwards.
   virtual QueueStore* Restart() = 0;
+  // Does so after an orderly restart of the server of the engine, where it has one.
+  virtual QueueStore* RestartServer() { return Restart(); }
   // Lets time pass, also for an engine with a clock other than `clock`.
   virtual void Advance(base::FakeClock* clock, absl::Duration by) { clock->Advance(by); }
 };
@@ -60,6 +62,7 @@ class QueueConformanceTest : public ::testing::TestWithParam<EngineFactory> {
 
   const Traits& traits() const { return store_->traits(); }
   void Restart() { store_ = harness_->Restart(); }
+  void RestartServer() { store_ = harness_->RestartServer(); }
   void Advance(absl::Duration by) { harness_->Advance(&clock_, by); }
 
   PutResult Put(const std::string& body);
