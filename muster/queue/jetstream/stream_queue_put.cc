@@ -117,7 +117,8 @@ absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
       result.message_id = MessageIdOf(id_, ack->sequence);
       result.position = ack->sequence;
       result.duplicate = ack->duplicate;
-      if (!ack->duplicate) result.receipt = ReceiptOfPut(id_, ack->sequence);
+      if (ack->duplicate) continue;  // the server does not say when the first was put
+      result.receipt = ReceiptOfPut(id_, ack->sequence);
       result.insertion_time = result.next_visible_time = now;
       result.expiration_time = absl::InfiniteFuture();
     }

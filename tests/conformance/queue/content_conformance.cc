@@ -137,6 +137,9 @@ TEST_P(QueueConformanceTest, PutsARepeatedIdOnlyOnce) {
   EXPECT_TRUE(again.duplicate);
   EXPECT_EQ(again.message_id, first.message_id);
   EXPECT_THAT(again.receipt, AnyOf("", first.receipt));
+  EXPECT_THAT(again.insertion_time, AnyOf(absl::Time(), first.insertion_time));
+  EXPECT_THAT(again.next_visible_time, AnyOf(absl::Time(), first.next_visible_time));
+  EXPECT_THAT(again.expiration_time, AnyOf(absl::Time(), first.expiration_time));
   EXPECT_FALSE(Put(WithId("b", "id-2")).duplicate);
   EXPECT_THAT(ReceiveBodies(), ElementsAre("a", "b"));
   EXPECT_EQ(Stats().total_in, 2);
