@@ -248,7 +248,17 @@ absl::StatusOr<int64_t> DeadLetterStore::RedriveOne(const queue::QueueId& queue,
 }
 
 absl::StatusOr<int64_t> DeadLetterStore::Purge(const queue::QueueId& queue) {
-  return jetstream_->Purge(AsideStreamOf(queue), PoisonSubjectsOf(queue));
+  MUSTER_ASSIGN_OR_RETURN(const nats::StreamState state,
+                          jetstream_->GetStream(AsideStreamOf(queue)));
+  int64_t purged = 0;
+  uint64_t last = state.first_sequence;
+  do {
+    last = std::min(last + purge_step_, state.last_sequence);
+    MUSTER_ASSIGN_OR_RETURN(const int64_t some,
+                            jetstream_->Purge(AsideStreamOf(queue), PoisonSubjectsOf(queue), last));
+    purged += some;
+  } while (last < state.last_sequence);
+  return purged;
 }
 
 absl::StatusOr<int64_t> DeadLetterStore::Drop(const queue::QueueId& queue,

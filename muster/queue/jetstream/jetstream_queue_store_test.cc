@@ -28,6 +28,7 @@
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
+#include "muster/queue/jetstream/dead_letter_store.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
 #include "nlohmann/json.hpp"
@@ -206,6 +207,20 @@ TEST_P(JetStreamQueueStoreTest, ReadsAPageOfPoisonWithARequestForEachMessageHowe
   requests = 0;
   EXPECT_EQ(store->ListPoison(queue_, "", 1000)->size(), 4u);
   EXPECT_LE(requests, 32 + 4 * 3);
+}
+
+// In one call, a purge of hundreds of thousands took longer than a call may take.
+TEST_P(JetStreamQueueStoreTest, PurgesPoisonStepByStep) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  DeadLetterStore stepping(&jetstream, 2);
+  for (const uint64_t sequence : {1, 2, 3, 4, 5}) {
+    const std::string subject = PoisonSubjectOf(queue_, {sequence, 1});
+    ASSERT_TRUE(jetstream.Publish({.subject = subject}).ok());
+  }
+  EXPECT_EQ(*stepping.Purge(queue_), 5);
+  EXPECT_EQ(*stepping.Purge(queue_), 0);
+  EXPECT_EQ(*stepping.Count(queue_), 0);
+  EXPECT_TRUE(store().GetMetadata(queue_).ok());
 }
 
 // A new stream gives the places again.
