@@ -40,6 +40,7 @@ namespace muster::queue::jetstream {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 TEST_P(JetStreamQueueStoreTest, PutsMoreThanOneWindowInOneCall) {
   const auto put = store().Put(queue_, Bodies(1000, "id"));
@@ -307,6 +308,42 @@ TEST_P(JetStreamQueueStoreTest, PutsNothingWhereTheServerOfNowTakesNotAllOfTheBo
   const absl::Status status = roaming.store->Put(queue_, messages).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(there.store->Stats(queue_)->ready, 0);
+}
+
+// A key that is held for days keeps its message at the head of its partition. The next owner asked
+// about each message that was settled meanwhile.
+TEST_P(JetStreamQueueStoreTest, ReclaimsWhatIsLeftWithoutAskingAboutAllThatIsGone) {
+  ASSERT_TRUE(queue::SetVisibility(&store(), queue_, absl::Hours(1)).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  ASSERT_EQ(store().Receive(queue_, {1})->size(), 1u);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(store().Put(queue_, Bodies(1000)).ok());
+  for (size_t settled = 0; settled < 2000;) {
+    const auto held = store().Receive(queue_, {32});
+    ASSERT_TRUE(held.ok()) << held.status();
+    std::vector<queue::Receipt> receipts;
+    for (const queue::Message& message : *held) receipts.push_back(message.receipt);
+    ASSERT_TRUE(store().Delete(queue_, receipts).ok());
+    settled += held->size();
+  }
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  ASSERT_EQ(store().Receive(queue_, {1})->size(), 1u);
+
+  std::atomic<int> requests = 0;
+  TappedConnection counted(client_->prompt.get(), [&](absl::string_view) { ++requests; });
+  Options options = options_;
+  options.prompt = nullptr;
+  const auto next = OpenJetStreamQueues(&counted, options).value();
+  ASSERT_TRUE(next->Stats(queue_).ok()) << "it knows the queue";
+  requests = 0;
+  ASSERT_EQ(next->Reclaim(queue_).value(), 2003u);
+  EXPECT_LT(requests, 1100) << "one step, and the last message";
+  std::vector<uint64_t> positions;
+  for (int looks = 0; positions.size() < 2 && looks < 5000; ++looks) {
+    const auto again = next->Receive(queue_, {32});
+    ASSERT_TRUE(again.ok()) << again.status();
+    for (const queue::Message& message : *again) positions.push_back(message.position);
+  }
+  EXPECT_THAT(positions, UnorderedElementsAre(1u, 2002u));
 }
 
 TEST_P(JetStreamQueueStoreTest, NeedsAServerWithJetStream) {

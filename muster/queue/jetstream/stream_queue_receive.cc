@@ -286,25 +286,33 @@ absl::StatusOr<int64_t> StreamQueue::GiveBackOf(absl::Span<const Delivery> held,
 // The server does not say which messages are leased: all that were delivered and are not settled
 // are, or wait to be delivered again. It ignores what is said of others. Those that wait already
 // keep their order, hence the result.
+//
+// One message that waits for long, such as that of a held key, may have millions of places behind
+// it whose messages are settled and gone from the stream. So each step begins at a message that is
+// there.
 absl::StatusOr<uint64_t> StreamQueue::Reclaim() {
   MUSTER_ASSIGN_OR_RETURN(const nats::ConsumerState consumer, RefreshConsumer());
   leases_.EndAll();
   delays_.Clear();
   held_.Clear();
-  reclaimed_below_ = consumer.delivered_sequence + 1;
-  if (consumer.ack_pending == 0) return consumer.delivered_sequence + 1;
-  std::vector<AckRequest> acks;
-  for (uint64_t sequence = consumer.settled_sequence + 1; sequence <= consumer.delivered_sequence;
-       ++sequence) {
-    acks.push_back(
-        {acks.size() % kReclaimStep, AckSubjectOf(id_, sequence, consumer.delivery), kAtOnceAgain});
-    if (acks.size() < kReclaimStep && sequence < consumer.delivered_sequence) continue;
+  const uint64_t end = consumer.delivered_sequence + 1;
+  reclaimed_below_ = end;
+  if (consumer.ack_pending == 0) return end;
+  for (uint64_t from = consumer.settled_sequence + 1; from < end; from += kReclaimStep) {
+    const auto next = jetstream_->NextMessage(StreamOf(id_), from, SubjectOf(id_));
+    if (absl::IsNotFound(next.status()) && !nats::IsNoStream(next.status())) break;
+    MUSTER_RETURN_IF_ERROR(next.status());
+    from = next->sequence;
+    if (from >= end) break;
+    std::vector<AckRequest> acks;
+    for (uint64_t sequence = from; sequence < std::min(end, from + kReclaimStep); ++sequence) {
+      acks.push_back({acks.size(), AckSubjectOf(id_, sequence, consumer.delivery), kAtOnceAgain});
+    }
     std::vector<absl::Status> said(acks.size());
     MUSTER_RETURN_IF_ERROR(SendAcks(acks, &said));
     for (const absl::Status& ack : said) MUSTER_RETURN_IF_ERROR(ack);
-    acks.clear();
   }
-  return consumer.delivered_sequence + 1;
+  return end;
 }
 
 absl::StatusOr<std::vector<queue::Message>> StreamQueue::Peek(int max_messages) {
