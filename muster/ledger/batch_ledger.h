@@ -284,7 +284,8 @@ class BatchLedger : public BatchRecords {
   virtual absl::Status Sync() = 0;
 
   // Up to `max` of the batches of which something is to be removed by `now`, the longest due first.
-  // Costs what is due, however many other batches the ledger has.
+  // One that cannot be read for now may be among them: Get says why. Costs what is due, however
+  // many other batches the ledger has.
   virtual absl::StatusOr<std::vector<uint64_t>> ListDue(absl::Time now, size_t max) = 0;
 
   // Drops the content of a batch that is complete or cancelled, and notes that it is deleted;

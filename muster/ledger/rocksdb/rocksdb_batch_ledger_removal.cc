@@ -18,9 +18,15 @@ absl::StatusOr<std::vector<uint64_t>> RocksDbBatchLedger::ListDue(absl::Time now
   MUSTER_ASSIGN_OR_RETURN(const std::vector<BatchIndex::Due> entries, index_.ReadDue(now, max));
   for (const BatchIndex::Due& entry : entries) {
     const absl::StatusOr<Batch> batch = GetLocked(entry.number);
-    if (!batch.ok() || !ledger::IsOver(batch->state)) {
-      // Deleted by another muster, or damaged: a repair makes the index anew.
+    // Deleted by another muster, or damaged: a repair makes the index anew.
+    const bool is_lost = absl::IsNotFound(batch.status()) || absl::IsDataLoss(batch.status());
+    if (is_lost || (batch.ok() && !ledger::IsOver(batch->state))) {
       MUSTER_RETURN_IF_ERROR(index_.MoveDue(entry, nullptr));
+      continue;
+    }
+    if (!batch.ok()) {
+      // A disk that failed may answer the next time, and nothing but this entry leads there.
+      due.push_back(entry.number);
       continue;
     }
     const absl::Time at = ledger::NextRemoval(*batch).at;

@@ -616,6 +616,24 @@ TEST_F(LedgerTest, BlobsAreDueSoonUntilTheyAreDeletedAndAgainAfterARedrive) {
   EXPECT_THAT(ledger_->ListDue(end + absl::Hours(2), 10).value(), ElementsAre(1));
 }
 
+// A repair alone, which makes the index anew, would have led to it again.
+TEST_F(LedgerTest, ABatchThatCannotBeReadForAWhileStaysDue) {
+  const absl::Time end = absl::FromUnixSeconds(9);
+  Create(1);
+  Complete(1);
+  ledger_.reset();
+  muster::rocksdb::testing::FaultyEnv env;
+  ledger_ = *RocksDbBatchLedger::Open(dir_.path(), {.env = &env});
+  EXPECT_THAT(ledger_->ListDue(end, 10).value(), IsEmpty()) << "the index is in memory now";
+  env.fail_reads = true;
+  EXPECT_TRUE(absl::IsUnavailable(ledger_->Get(1).status()));
+  EXPECT_THAT(ledger_->ListDue(end + absl::Minutes(1), 10).value(), ElementsAre(1));
+  env.fail_reads = false;
+  EXPECT_THAT(ledger_->ListDue(end + absl::Minutes(1), 10).value(), ElementsAre(1));
+  EXPECT_TRUE(ledger_->Get(1).ok());
+  ledger_.reset();  // before its files
+}
+
 TEST_F(LedgerTest, AClaimIsDueUntilItIsReleased) {
   const absl::Time end = absl::FromUnixSeconds(9);
   Batch batch;

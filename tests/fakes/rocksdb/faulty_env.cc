@@ -9,6 +9,21 @@ namespace muster::rocksdb::testing {
 namespace fs = std::filesystem;
 using ::rocksdb::Status;
 
+class FaultyEnv::Table final : public ::rocksdb::RandomAccessFileWrapper {
+ public:
+  Table(std::unique_ptr<::rocksdb::RandomAccessFile> file, const FaultyEnv* env)
+      : ::rocksdb::RandomAccessFileWrapper(file.get()), file_(std::move(file)), env_(env) {}
+
+  Status Read(uint64_t offset, size_t n, ::rocksdb::Slice* result, char* scratch) const override {
+    if (env_->fail_reads) return Status::IOError("read", "fails on command");
+    return file_->Read(offset, n, result, scratch);
+  }
+
+ private:
+  const std::unique_ptr<::rocksdb::RandomAccessFile> file_;
+  const FaultyEnv* const env_;  // not owned
+};
+
 class FaultyEnv::File final : public ::rocksdb::WritableFileWrapper {
  public:
   File(std::string path, std::unique_ptr<::rocksdb::WritableFile> file, FaultyEnv* env)
@@ -67,6 +82,14 @@ Status FaultyEnv::NewDirectory(const std::string& name,
                                std::unique_ptr<::rocksdb::Directory>* dir) {
   Status status = EnvWrapper::NewDirectory(name, dir);
   if (status.ok()) *dir = std::make_unique<Dir>(std::move(*dir), this);
+  return status;
+}
+
+Status FaultyEnv::NewRandomAccessFile(const std::string& name,
+                                      std::unique_ptr<::rocksdb::RandomAccessFile>* file,
+                                      const ::rocksdb::EnvOptions& options) {
+  Status status = EnvWrapper::NewRandomAccessFile(name, file, options);
+  if (status.ok()) *file = std::make_unique<Table>(std::move(*file), this);
   return status;
 }
 

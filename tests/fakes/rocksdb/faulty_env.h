@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// FaultyEnv: the machine's files, with switches that make writes to a log fail, a count of its
-// syncs, a door that holds a sync back until a test opens it, and a power cut.
+// FaultyEnv: the machine's files, with switches that make writes to a log and reads of tables fail,
+// a count of its syncs, a door that holds a sync back until a test opens it, and a power cut.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,8 @@ class FaultyEnv final : public ::rocksdb::EnvWrapper {
   // For log files, which acknowledgements depend on.
   std::atomic<bool> fail_appends{false};
   std::atomic<bool> fail_syncs{false};
-  std::atomic<bool> disk_full{false};  // no append to a log file finds room
+  std::atomic<bool> disk_full{false};   // no append to a log file finds room
+  std::atomic<bool> fail_reads{false};  // of tables; what RocksDB has cached it still finds
   std::atomic<int> syncs{0};
   // Called before each sync of a log file. Set it before the env is used.
   std::function<void()> before_sync = [] {};
@@ -38,6 +39,9 @@ class FaultyEnv final : public ::rocksdb::EnvWrapper {
   // Files that this env did not write are copied whole.
   void CopyAsAfterPowerCut(const std::string& dir, const std::string& to, int kept_percent = 0);
 
+  ::rocksdb::Status NewRandomAccessFile(const std::string& name,
+                                        std::unique_ptr<::rocksdb::RandomAccessFile>* file,
+                                        const ::rocksdb::EnvOptions& options) override;
   ::rocksdb::Status NewWritableFile(const std::string& name,
                                     std::unique_ptr<::rocksdb::WritableFile>* file,
                                     const ::rocksdb::EnvOptions& options) override;
@@ -46,6 +50,7 @@ class FaultyEnv final : public ::rocksdb::EnvWrapper {
   ::rocksdb::Status RenameFile(const std::string& from, const std::string& to) override;
 
  private:
+  class Table;
   class File;
   class Dir;
 
