@@ -260,16 +260,22 @@ absl::Status Check::MendProgress(uint64_t number, StoredBatch* stored) {
                 .name = absl::StrCat("batch ", number)};
   damage.why = stored->progress.has_value() ? stored->progress_damage : "its progress is not there";
   if (progress_sound) damage.why = stored->items_damage;
-  damage.remedy = absl::StrCat("the batch goes on behind its first ", stored->items,
-                               " items: run its input again");
+  // Nothing goes on with a batch that is known to be cancelled.
+  const bool is_cancelled = progress_sound && stored->batch.state == BatchState::kCancelled;
+  damage.remedy = is_cancelled ? absl::StrCat("the batch stays cancelled, with its first ",
+                                              stored->items, " items")
+                               : absl::StrCat("the batch goes on behind its first ", stored->items,
+                                              " items: run its input again");
   if (stored->progress.has_value()) {
     damage.records.push_back(session_->Stored(kProgress, BatchKey(number), *stored->progress));
   }
   MUSTER_RETURN_IF_ERROR(AddRunsFrom(number, stored->items, &damage.records));
   MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
   Batch mended = stored->batch;
-  mended.state = BatchState::kOpen;
-  mended.completed.reset();
+  if (!is_cancelled) {
+    mended.state = BatchState::kOpen;
+    mended.completed.reset();
+  }
   mended.items = stored->items;
   mended.transactions = stored->transactions;
   mended.source_bytes = stored->source_bytes;

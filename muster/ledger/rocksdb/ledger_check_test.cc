@@ -201,6 +201,27 @@ TEST_F(LedgerCheckTest, GoesOnBeforeItemsThatAreDamaged) {
   ExpectOpenBehind(2);
 }
 
+// It was open again, and its initiator split and put the rest of it.
+TEST_F(LedgerCheckTest, LeavesABatchCancelledWhoseItemsAreDamaged) {
+  Open();
+  for (const uint64_t first : {0, 2}) {
+    ASSERT_TRUE(ledger_->Append(2, first, {Item(first), Item(first + 1)}).ok());
+  }
+  ASSERT_TRUE(ledger_->MarkEnqueued(2, 3, {}).ok());
+  ASSERT_TRUE(ledger_->Cancel(2, absl::FromUnixSeconds(5), "sent twice").ok());
+  ledger_.reset();
+  FlipAByte(kItems, ItemsKey(2, 2));
+  EXPECT_THAT(Mend(), HasSubstr("items of batch 2: ledger: item boundaries of batch 2"));
+  const auto batch = ledger_->Get(2);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->state, BatchState::kCancelled);
+  EXPECT_EQ(batch->completed, absl::FromUnixSeconds(5));
+  EXPECT_EQ(batch->cancel_reason, "sent twice");
+  EXPECT_EQ(batch->items, 2u);
+  EXPECT_EQ(batch->enqueued_items, 2u);
+  EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(3));
+}
+
 TEST_F(LedgerCheckTest, GoesOnBeforeItemsThatAreNotThere) {
   Remove(kItems, ItemsKey(1, 0));
   EXPECT_THAT(Mend(), HasSubstr("items 0 to 2 of batch 1 are not there"));
