@@ -7,7 +7,8 @@
 //
 // Statuses: InvalidArgument (malformed), NotFound (no such batch, group or receipt),
 // FailedPrecondition (fenced, or another writer or schema), ResourceExhausted (disk full),
-// Unavailable (busy; the outcome is unknown, try again), DataLoss (a stored row is corrupt).
+// Unavailable (busy; the outcome is unknown, try again; of a store that was moved aside after it
+// was opened, every call says so, and changes nothing), DataLoss (a stored row is corrupt).
 #pragma once
 
 #include <cstdint>
@@ -218,7 +219,6 @@ class ReportStore {
   // same again is fine; FailedPrecondition when the batch is known with another job or revision.
   // AlreadyExists: another owner has registered this number. A batch that was registered without an
   // owner belongs to the first that names itself; a shape without one is taken for the owner's.
-  // Unavailable: for example, the report was moved aside after it was opened.
   virtual absl::StatusOr<Progress> RegisterBatch(const BatchShape& shape) = 0;
 
   // Counts the items that were not counted before, in one transaction. Each new item adds its rows

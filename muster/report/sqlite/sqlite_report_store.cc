@@ -272,7 +272,6 @@ class SqliteReportStore final : public report::ReportStore {
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
-    MUSTER_RETURN_IF_ERROR(CheckInPlace());
     auto progress = writer_->RegisterBatch(shape);
     if (!progress.ok()) return base::Annotate(progress.status(), path_);
     return progress;
@@ -282,7 +281,6 @@ class SqliteReportStore final : public report::ReportStore {
     const absl::Time now = clock_->Now();
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
-    MUSTER_RETURN_IF_ERROR(CheckInPlace());
     const absl::Duration began = clock_->Monotonic();
     absl::StatusOr<report::CommitSummary> summary = writer_->Commit(request, now);
     if (summary.ok()) commit_seconds_.Observe(clock_->Monotonic() - began);
@@ -308,6 +306,7 @@ class SqliteReportStore final : public report::ReportStore {
   absl::StatusOr<report::RetryClaims> ClaimRejections(uint64_t batch,
                                                       const report::RetrySelection& which,
                                                       int64_t max) override {
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
     auto connection = Connection::Open(path_, OpenMode::kReadOnly);
     if (absl::IsNotFound(connection.status())) return NotInPlace(connection.status().message());
     MUSTER_RETURN_IF_ERROR(connection.status());
@@ -347,7 +346,6 @@ class SqliteReportStore final : public report::ReportStore {
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
     base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
-    MUSTER_RETURN_IF_ERROR(CheckInPlace());
     absl::StatusOr<report::Receipt> receipt = writer_->Complete(facts);
     if (!receipt.ok()) return base::Annotate(receipt.status(), path_);
     return receipt;
@@ -366,19 +364,18 @@ class SqliteReportStore final : public report::ReportStore {
   }
 
  private:
-  absl::Status CheckWritable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    if (writer_ != nullptr) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat("report ", path_, " is open read-only"));
+  // Before each change. In a file that was moved aside the writer would go on, and readers would
+  // not find what it wrote.
+  absl::Status CheckWritable() const {
+    if (writer_ == nullptr) {
+      return absl::FailedPreconditionError(absl::StrCat("report ", path_, " is open read-only"));
+    }
+    if (FileAt(path_) == file_) return absl::OkStatus();
+    return NotInPlace(absl::StrCat("report ", path_, " is another file or none"));
   }
 
   static absl::Status NotInPlace(absl::string_view what) {
     return absl::UnavailableError(absl::StrCat(what, "; it was there when it was opened"));
-  }
-  // Without this check the writer would go on in a file that was moved aside, and readers would not
-  // find what it wrote.
-  absl::Status CheckInPlace() const {
-    if (FileAt(path_) == file_) return absl::OkStatus();
-    return NotInPlace(absl::StrCat("report ", path_, " is another file or none"));
   }
 
   const std::string path_;

@@ -362,6 +362,27 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileTheFileIsMovedAside) {
   EXPECT_TRUE(store->Read().ok());
 }
 
+// Some changes were acknowledged, and the report that was put back, or begun anew, had none of
+// them.
+TEST_F(SqliteReportTest, ChangesNothingInAFileThatWasMovedAside) {
+  WriteRetry();
+  std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  const std::string aside = path() + ".aside";
+  ASSERT_EQ(rename(path().c_str(), aside.c_str()), 0);
+  EXPECT_TRUE(absl::IsUnavailable(store->ReopenDeadLettered(kBatch, {0})));
+  EXPECT_TRUE(absl::IsUnavailable(store->CancelBatch(kBatch, {absl::FromUnixSeconds(1), ""})));
+  EXPECT_TRUE(absl::IsUnavailable(store->ClaimRejections(8, {}, 10).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store->RecordRetry(8, 1, {}, 9).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store->ForgetBatch(8, 100).status()));
+  std::ofstream(path()) << "another one";
+  EXPECT_TRUE(absl::IsUnavailable(store->ClaimRejections(8, {}, 10).status()));
+  ASSERT_EQ(rename(aside.c_str(), path().c_str()), 0);
+  EXPECT_FALSE((*store->Read())->GetProgress(kBatch)->cancelled.has_value());
+  EXPECT_TRUE((*store->Read())->GetProgress(8).ok());
+  EXPECT_TRUE(store->CancelBatch(kBatch, {absl::FromUnixSeconds(1), ""}).ok());
+}
+
 TEST_F(SqliteReportTest, RefusesTheReportOfANewerMuster) {
   Open().reset();
   Execute("PRAGMA user_version = 3");
