@@ -4,9 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
-#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -17,9 +15,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "cli/batch/commands.h"
 #include "cli/doctor/commands.h"
 #include "cli/main.h"
@@ -39,6 +35,7 @@
 #include "muster/os/process_limits.h"
 #include "services/controller/program.h"
 #include "services/host/build_info.h"
+#include "services/host/whole_numbers.h"
 #include "services/initiator/program.h"
 #include "services/processor/program.h"
 
@@ -259,33 +256,6 @@ int CheckWritten(int exit_code) {
   return exit_code == kOk ? kError : exit_code;
 }
 
-bool IsDigits(absl::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
-}
-
-// By itself CLI11 reads 010 as eight, and takes the largest number for one that is too large: the
-// batch of another number would be deleted.
-template <typename Number>
-std::string CheckWhole(const std::string& text) {
-  absl::string_view digits = text;
-  absl::ConsumePrefix(&digits, "-");
-  Number number;
-  if (!IsDigits(digits)) return "";  // CLI11 refuses it
-  if (digits.size() > 1 && digits.front() == '0') return text + " begins with a zero";
-  return absl::SimpleAtoi(text, &number) ? "" : text + " is out of range";
-}
-
-void CheckWholeNumbers(CLI::App* app) {
-  for (CLI::Option* const option : app->get_options()) {
-    const std::string type = option->get_type_name();
-    if (absl::StartsWith(type, "UINT")) option->check(CheckWhole<uint64_t>);
-    if (absl::StartsWith(type, "INT")) option->check(CheckWhole<int64_t>);
-  }
-  for (CLI::App* const command : app->get_subcommands([](CLI::App*) { return true; })) {
-    CheckWholeNumbers(command);
-  }
-}
-
 }  // namespace
 
 int RunCommandLine(int argc, const char* const* argv, const Environment& environment) {
@@ -316,7 +286,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddCompletion(&app, environment);
   AddHelp(&app, environment);
   AddVersion(&app, environment);
-  CheckWholeNumbers(&app);
+  host::CheckWholeNumbers(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

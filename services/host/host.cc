@@ -22,6 +22,7 @@
 #include "muster/rpc/status.h"
 #include "services/host/build_info.h"
 #include "services/host/measured_queues.h"
+#include "services/host/whole_numbers.h"
 
 namespace muster::host {
 
@@ -361,6 +362,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
   app.set_version_flag("--version", BuildInWords());
   AddHostOptions(&app, &options);
   if (program.add_options) program.add_options(&app);
+  CheckWholeNumbers(&app);
   try {
     app.parse(argc, argv);
     TakeRefusedVariables(&app);

@@ -10,6 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/host/whole_numbers.h"
 
 namespace muster::host {
 namespace {
@@ -38,6 +39,7 @@ class HostOptionsTest : public ::testing::Test {
   std::string Parse(const std::vector<std::string>& arguments) {
     CLI::App app;
     AddHostOptions(&app, &options_);
+    CheckWholeNumbers(&app);
     try {
       app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
       TakeRefusedVariables(&app);
@@ -260,6 +262,11 @@ TEST_F(HostOptionsTest, RefusesWhatIsWrongAndNamesIt) {
   EXPECT_THAT(Parse({"--tls-cert", "c.pem"}), HasSubstr("--tls-key"));
   const Environment lease("MUSTER_LEASE", "soon");
   EXPECT_THAT(Parse({}), HasSubstr("soon"));
+}
+
+TEST_F(HostOptionsTest, TakesNoNumberOfTheEnvironmentForAnother) {
+  const Environment replicas("MUSTER_REPLICAS", "03");
+  EXPECT_THAT(Parse({}), HasSubstr("03 begins with a zero"));
 }
 
 }  // namespace

@@ -549,6 +549,16 @@ TEST(RunService, AnswersUsageWhenItIsMisused) {
   EXPECT_THAT(GetCapturedStderr(), HasSubstr("--lease"));
 }
 
+// CLI11 reads 010 as eight: a service began with eight threads where its user wanted ten.
+TEST(RunService, TakesNoNumberForAnother) {
+  CaptureStderr();
+  EXPECT_EQ(Serve({"--threads", "010"}), kMisused);
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("--threads: 010 begins with a zero"));
+  CaptureStderr();
+  EXPECT_EQ(Serve({"--replicas", "03"}), kMisused);
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("--replicas: 03 begins with a zero"));
+}
+
 TEST(RunService, AnswersErrorWhenItCannotServe) {
   CaptureStderr();
   EXPECT_EQ(Serve({}), kFailed);

@@ -8,6 +8,7 @@
 #include "muster/base/status.h"
 #include "muster/rpc/address.h"
 #include "services/host/host_options.h"
+#include "services/host/whole_numbers.h"
 
 namespace muster::queue_gateway {
 namespace {
@@ -88,6 +89,7 @@ void AddOptions(CLI::App* app, Options* options) {
   host::AddServerSecurity(app, &options->host);
   host::AddMetricsOptions(app, &options->host);
   host::AddLogOptions(app, &options->log_level, &options->log_format);
+  host::CheckWholeNumbers(app);
 }
 
 absl::StatusOr<std::unique_ptr<auth::AccountSource>> OpenAccounts(const Options& options,

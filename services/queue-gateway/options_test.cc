@@ -48,6 +48,11 @@ TEST(OptionsTest, HasTheDevelopmentAccountOnLoopbackOnly) {
               HasSubstr("--account"));
 }
 
+TEST(OptionsTest, TakesNoNumberForAnother) {
+  EXPECT_EQ(Parsed("--replicas 3").host.nats.replicas, 3);
+  EXPECT_THROW(Parsed("--replicas 03"), CLI::ParseError);
+}
+
 TEST(OptionsTest, HasNoTargetsUnlessTheyAreNamed) {
   EXPECT_EQ(Options().targets.per_queue, 0);
   EXPECT_EQ(Options().targets.per_account, 0);
