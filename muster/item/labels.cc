@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
@@ -49,6 +50,15 @@ absl::Status CheckLabels(const Labels& labels) {
   }
   for (const auto& [name, value] : labels) MUSTER_RETURN_IF_ERROR(CheckLabel(name, value));
   return absl::OkStatus();
+}
+
+absl::Status CheckChosenLabels(const Labels& labels) {
+  MUSTER_RETURN_IF_ERROR(CheckLabels(labels));
+  const auto own = labels.lower_bound(kOwnPrefix);
+  if (own == labels.end() || !absl::StartsWith(own->first, kOwnPrefix)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      Quoted(own->first), " is muster's own label: choose a name that does not begin with '",
+      kOwnPrefix, "'"));
 }
 
 absl::StatusOr<std::pair<std::string, std::string>> ParseLabel(absl::string_view text) {

@@ -17,6 +17,8 @@ namespace muster::item {
 // By name.
 using Labels = std::map<std::string, std::string>;
 
+// The names that only muster gives begin so.
+inline constexpr char kOwnPrefix[] = "muster/";
 // The label of the batches that calls are made into. Lists leave these out unless they are asked.
 inline constexpr char kCallLabel[] = "muster/call";
 
@@ -29,6 +31,10 @@ inline constexpr size_t kMaxLabelValueBytes = 256;
 // '-', '_', '.' and '/', and begins and ends with a letter or digit; a value is UTF-8 without
 // control characters.
 absl::Status CheckLabels(const Labels& labels);
+
+// The same of labels that a client chooses, among which none may be muster's own: a batch with
+// kCallLabel would be missing from lists.
+absl::Status CheckChosenLabels(const Labels& labels);
 
 // "name=value". InvalidArgument: it is none, or a label that no batch can have.
 absl::StatusOr<std::pair<std::string, std::string>> ParseLabel(absl::string_view text);

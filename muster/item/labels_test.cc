@@ -44,6 +44,17 @@ TEST(LabelsTest, AreSixteenAtMost) {
   EXPECT_EQ(Fault(labels), "17 labels; a batch has at most 16");
 }
 
+// A batch whose submitter gave it the label of calls was missing from all lists.
+TEST(LabelsTest, AreNotThoseOfMusterItselfWhereAClientChooses) {
+  const Labels own = {{"muster/call", "mine"}, {"team", "billing"}};
+  EXPECT_EQ(Fault(own), "");
+  EXPECT_THAT(std::string(CheckChosenLabels(own).message()),
+              HasSubstr("'muster/call' is muster's own label"));
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckChosenLabels({{"muster/x", ""}})));
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckChosenLabels({{"a b", ""}})));
+  EXPECT_TRUE(CheckChosenLabels({{"muster", ""}, {"musters/x", ""}, {"team", ""}}).ok());
+}
+
 TEST(LabelsTest, ReadsALabelUpToItsFirstEqualsSign) {
   EXPECT_EQ(ParseLabel("team=a=b").value(),
             std::make_pair(std::string("team"), std::string("a=b")));

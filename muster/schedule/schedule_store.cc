@@ -91,7 +91,7 @@ absl::Status CheckWhen(const v1::ScheduleSpec& spec) {
 
 absl::Status CheckLabels(const v1::ScheduleSpec& spec) {
   const item::Labels labels(spec.labels().begin(), spec.labels().end());
-  if (const absl::Status fault = item::CheckLabels(labels); !fault.ok()) {
+  if (const absl::Status fault = item::CheckChosenLabels(labels); !fault.ok()) {
     return rpc::BadField("spec.labels", fault.message());
   }
   if (labels.size() > kMaxLabels) {

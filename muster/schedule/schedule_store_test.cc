@@ -257,6 +257,8 @@ TEST_F(ScheduleStoreTest, ARequestThatNoScheduleCanHaveNamesTheField) {
               for (int i = 0; i < 15; ++i) (*spec->mutable_labels())[absl::StrCat("l", i)] = "x";
             }),
             "spec.labels");
+  EXPECT_EQ(refused([](auto* spec) { (*spec->mutable_labels())["muster/call"] = "x"; }),
+            "spec.labels");
   EXPECT_FALSE(CheckContent("").ok());
   EXPECT_FALSE(CheckContent(std::string(kMaxContentBytes + 1, 'x')).ok());
   EXPECT_TRUE(CheckContent(long_content_).ok());

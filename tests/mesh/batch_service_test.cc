@@ -260,12 +260,15 @@ TEST_F(BatchServiceTest, KeepsTheLabelsOfABatchAndFindsItByThem) {
 
 TEST_F(BatchServiceTest, NamesTheLabelThatABatchCannotHave) {
   v1::SubmitHeader header = Header("wrong");
-  (*header.mutable_labels())["a b"] = "";
-  Upload upload(stub_.get());
-  upload.SendHeader(header);
-  const absl::Status refused = upload.End();
-  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-  EXPECT_EQ(rpc::Violations(refused).front().field, "header.labels");
+  for (const char* const label : {"muster/call", "a b"}) {
+    header.clear_labels();
+    (*header.mutable_labels())[label] = "";
+    Upload upload(stub_.get());
+    upload.SendHeader(header);
+    const absl::Status refused = upload.End();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_EQ(rpc::Violations(refused).front().field, "header.labels");
+  }
   rpc::CallContext context;
   v1::ListBatchesRequest request;
   *request.mutable_labels() = header.labels();

@@ -92,7 +92,7 @@ absl::Status SubmitCall::Run() {
   v1::SubmitRequest request;
   if (!Read(&request)) return absl::CancelledError("the upload ended before its header");
   if (!request.has_header()) return rpc::BadField("header", "must come first");
-  MUSTER_RETURN_IF_ERROR(submit::CheckChosenId(request.header().request_id(), "header.request_id"));
+  MUSTER_RETURN_IF_ERROR(submit::CheckChosen(request.header()));
   AddTraceOfCall(*context_, request.mutable_header());
   return request.header().at_once() ? TakeAtOnce(request.header()) : TakePieces(request.header());
 }

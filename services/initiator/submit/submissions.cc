@@ -113,6 +113,12 @@ absl::Status CheckChosenId(absl::string_view request_id, absl::string_view field
   return absl::OkStatus();
 }
 
+absl::Status CheckChosen(const v1::SubmitHeader& header) {
+  MUSTER_RETURN_IF_ERROR(CheckChosenId(header.request_id(), "header.request_id"));
+  const absl::Status fault = item::CheckChosenLabels(LabelsOf(header));
+  return fault.ok() ? fault : rpc::BadField("header.labels", fault.message());
+}
+
 absl::Status RequestIdReused(uint64_t batch, absl::string_view with_what) {
   return rpc::WithReason(
       absl::FailedPreconditionError(absl::StrCat("this request id belongs to batch ", batch, " ",

@@ -82,6 +82,10 @@ absl::Status CheckHeader(const v1::SubmitHeader& header, absl::string_view name 
 // submitted that is not. Of ids that clients choose.
 absl::Status CheckChosenId(absl::string_view request_id, absl::string_view field);
 
+// InvalidArgument, which names the field: the header has what only muster gives, an id as of
+// CheckChosenId or a label as of item::CheckChosenLabels. Of headers that clients send.
+absl::Status CheckChosen(const v1::SubmitHeader& header);
+
 // Calls that go beside a submit. When all of them are taken, as while the store does not answer,
 // the calls of a submit are made one after the other, on its own thread.
 inline constexpr int kCallsBeside = 8;
