@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
@@ -58,7 +59,11 @@ bool IsUnsplit(const ledger::Batch& batch) {
          !absl::StartsWith(batch.request_id, kRetryRequest);
 }
 
+constexpr char kAwaitsTurn[] = "muster.initiator/awaits_turn";
+
 }  // namespace
+
+bool AwaitsTurn(const absl::Status& step) { return step.GetPayload(kAwaitsTurn).has_value(); }
 
 absl::StatusOr<StepResult> BatchEngine::Step(const std::stop_token& stop) {
   absl::StatusOr<StepResult> step = StepOnce(stop);
@@ -310,9 +315,11 @@ absl::Status BatchEngine::AwaitTurn(const ledger::Batch& batch) {
         earlier.ok() && !ledger::IsOver(earlier->state) &&
         (earlier->state == ledger::BatchState::kOpen || earlier->enqueued_items < earlier->items);
     if (comes_first) {
-      return absl::UnavailableError(
+      absl::Status awaits = absl::UnavailableError(
           absl::StrCat("job '", batch.job, "' keeps the order of its batches: batch ",
                        earlier->number, ", which was taken in before, is not wholly put yet"));
+      awaits.SetPayload(kAwaitsTurn, absl::Cord());
+      return awaits;
     }
     if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
     put_below_ = next + 1;

@@ -114,6 +114,10 @@ enum class StepResult {
   kDone,          // complete or cancelled
 };
 
+// Whether the error of a step only says that an earlier batch of the job, which keeps the order of
+// its batches, is to be put first. Which one it names changes with each one that is put.
+bool AwaitsTurn(const absl::Status& step);
+
 // How much of a batch is split and put, by this process and earlier ones.
 struct SplitProgress {
   uint64_t transactions_read = 0;

@@ -48,6 +48,7 @@ TEST_F(BatchEngineOrderTest, PutsABatchOnlyAfterThoseThatWereTakenInBefore) {
   const auto first = Take("first"), second = Take("second");
   const absl::Status waits = Step(*second);
   EXPECT_TRUE(absl::IsUnavailable(waits));
+  EXPECT_TRUE(AwaitsTurn(waits));
   EXPECT_THAT(waits.message(), ::testing::HasSubstr(absl::StrCat("batch ", numbers_[0])));
   EXPECT_EQ(put(1), 0u);
   EXPECT_TRUE(Step(*first).ok());

@@ -387,8 +387,10 @@ void BatchScheduler::NoteStepLocked(uint64_t batch, Entry* entry,
 
 void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl::Status& problem) {
   if (stopping_) return;
-  // Logs each problem once, even if it repeats.
-  if (entry->problem != problem) {
+  // Logs each problem once, even if it repeats; and once that a batch waits for those before it,
+  // not for each of them: of a thousand batches that wait, that would be half a million lines.
+  const bool waits_on = AwaitsTurn(problem) && AwaitsTurn(entry->problem);
+  if (entry->problem != problem && !waits_on) {
     base::Log(base::kWarning, "a batch cannot go on for now",
               {{"batch", batch}, {"why", problem.ToString()}});
   }

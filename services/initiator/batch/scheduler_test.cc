@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/initiator/batch/scheduler.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,12 +30,14 @@
 #include "services/initiator/batch/status.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/let_others_run.h"
+#include "tests/fakes/base/log_capture.h"
 
 namespace muster::initiator::batch {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Ge;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
 
@@ -367,13 +371,14 @@ class BatchSchedulerTest : public ::testing::Test {
     options_.threads = 1;
   }
 
-  void Create(uint64_t number, const std::string& owner = "") {
+  void Create(uint64_t number, const std::string& owner = "",
+              const std::string& definition = kSlowJob) {
     ledger::Batch batch;
     batch.number = number;
     batch.owner = owner;
     batch.request_id = absl::StrCat(number);
     batch.job = "slow";
-    batch.job_definition = kSlowJob;
+    batch.job_definition = definition;
     batch.source_path = input_;
     batch.source_size = 4;
     batch.created = clock_.Now();
@@ -507,6 +512,30 @@ TEST_F(BatchSchedulerTest, TellsNoWorkerOfACancelledBatchWhoseNumberIsAnothers) 
   EXPECT_EQ(scheduler_->Cancel(1, "unwanted"), absl::OkStatus());
   EXPECT_EQ(scheduler_->Cancel(2, "unwanted"), absl::OkStatus());
   EXPECT_THAT(told, ElementsAre(2));
+}
+
+// Each batch that waited told of each one before it: a thousand of them logged half a million
+// lines.
+TEST_F(BatchSchedulerTest, TellsOnceThatABatchWaitsForThoseBeforeIt) {
+  const base::LogCapture log;
+  // None of those before it can be put.
+  for (const uint64_t number : {1, 2}) Create(number, "", "no job");
+  Create(3, "", absl::StrCat(kSlowJob, "order_by: n\n"));
+  ASSERT_TRUE(ledger_->Seal(3, 4).ok());
+  const auto told = [&log] {
+    const std::vector<std::string> lines = log.lines();
+    return std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return absl::StrContains(line, "keeps the order of its batches");
+    });
+  };
+  Start();
+  Pass(absl::Seconds(20));
+  EXPECT_THAT(std::string(scheduler_->Get(3)->problem.message()), HasSubstr("batch 1,"));
+  EXPECT_EQ(told(), 1);
+  ASSERT_TRUE(ledger_->CancelIfOpen(1, clock_.Now(), "not needed").ok());
+  for (int i = 0; i < 3; ++i) Pass(absl::Seconds(20));
+  EXPECT_THAT(std::string(scheduler_->Get(3)->problem.message()), HasSubstr("batch 2,"));
+  EXPECT_EQ(told(), 1);
 }
 
 TEST_F(BatchSchedulerTest, ANewBatchGoesBeforeTheChecksThatAreDue) {
