@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "muster/base/status.h"
 #include "muster/kubernetes/limits.h"
+#include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/yaml.h"
 
 namespace muster::kubernetes {
@@ -178,9 +181,49 @@ struct Section {
   }
 };
 
+// Notes where a document begins, and ignores the rest of it.
+class Beginning final : public YAML::EventHandler {
+ public:
+  using Text = const std::string&;
+  void OnDocumentStart(const YAML::Mark& mark) override { line = mark.line; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, Text, YAML::anchor_t, Text) override {}
+  void OnSequenceStart(const YAML::Mark&, Text, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, Text, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+  int line = 0;  // from 0 on
+};
+
+// yaml-cpp ends a document before a line that does not fit, as one that is indented less than the
+// first key, and would take the rest of the file for another document. As kubectl does, only what
+// "---" begins is passed over.
+absl::Status CheckIsReadToItsEnd(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Beginning beginning;
+  if (!parser.HandleNextDocument(beginning) || !parser.HandleNextDocument(beginning)) {
+    return absl::OkStatus();
+  }
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  const auto line = static_cast<size_t>(beginning.line);
+  if (line < lines.size() && absl::StartsWith(lines[line], "---")) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", beginning.line + 1,
+                   ": what begins here does not belong to what stands above; are all keys indented "
+                   "alike?"));
+}
+
 absl::StatusOr<KubeFile> Load(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(const std::string text, Read(CredentialSource{.file = path}));
   try {
+    if (const absl::Status whole = CheckIsReadToItsEnd(text); !whole.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " ", whole.message()));
+    }
     KubeFile file{path, YAML::Load(text)};
     if (file.root.IsMap()) return file;
     if (file.root.IsNull()) return KubeFile{path, YAML::Node(YAML::NodeType::Map)};

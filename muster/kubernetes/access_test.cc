@@ -255,6 +255,17 @@ TEST_F(KubeconfigTest, RefusesWhatIsNoKubeconfigAndRepeatsNothingOfIt) {
   }
 }
 
+// All but its first key was passed over in silence: there was no context then.
+TEST_F(KubeconfigTest, RefusesAFileThatIsNotReadToItsEnd) {
+  const absl::Status status =
+      KubeconfigAccess(Write("bad", absl::StrCat("  kind: Config", kTwoContexts))).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(dir_ / "bad line 2: what begins here"));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("t0ken")));
+  const std::string several = absl::StrCat("---", kTwoContexts, "---\nkind: Other\n");
+  EXPECT_EQ(KubeconfigAccess(Write("several", several))->server, "https://one:6443");
+}
+
 TEST_F(KubeconfigTest, SaysWhichPartIsMissing) {
   const auto says = [this](const std::string& text) {
     return std::string(KubeconfigAccess(Write("part", text)).status().message());
