@@ -59,10 +59,18 @@ TEST_F(ControllerTest, CountsABatchThatItCouldNotPrepareFor) {
   records_->Fail(kBatch, absl::UnavailableError("it cannot be read now"));
   Start();
   controller_->Expect(kBatch);
+  while (records_->questions() == 0) base::LetOthersRun();
   controller_->Expect(kBatch + 1);  // never registered
+  while (records_->questions() == 1) base::LetOthersRun();
+  EXPECT_EQ(records_->views(), 0) << "it could prepare for neither";
   records_->Fail(kBatch, absl::OkStatus());
   Put({Result(0)});
   host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_EQ(records_->views(), 1) << "asked again when its result came";
+  EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
+  EXPECT_EQ(ledger_->Get(kBatch)->state, ledger::BatchState::kComplete);
+  EXPECT_EQ(Stats().stored(), 0);
 }
 
 TEST_F(ControllerTest, TellsThoseWhoWaitWhatBecameOfABatchThatItCountsAtOnce) {

@@ -115,7 +115,8 @@ class AbsentRecords final : public ledger::BatchRecords {
   // From now on, callers wait for what becomes of the records of all batches.
   void WantOutcomes() { wants_outcomes_ = true; }
   int views() const { return views_; }  // so far
-  // Questions so far for the record of a batch, alone or in a view.
+  // Questions so far for the record of a batch, alone or in a view. What is changed from now on
+  // does not change their answers.
   int questions() const { return questions_; }
   // What was told of the batch; nullopt: nothing.
   std::optional<ledger::BatchOutcome> Told(uint64_t batch) const {
@@ -127,10 +128,11 @@ class AbsentRecords final : public ledger::BatchRecords {
   void BeUnknownToAll(bool unknown) { unknown_ = unknown; }
 
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
+    const absl::Status fault = FaultOf(batch);
     ++questions_;
     if (calls_away_-- > 0) return absl::UnavailableError("nobody has it");
     if (unknown_) return ledger::UnknownToAll(batch, 2);
-    MUSTER_RETURN_IF_ERROR(FaultOf(batch));
+    MUSTER_RETURN_IF_ERROR(fault);
     return records_->Get(batch);
   }
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
