@@ -21,7 +21,11 @@ constexpr size_t kMaxHandlerBytes = 120;
 std::string FateOf(const ItemTime& time) {
   if (time.deadline == absl::InfiniteDuration()) return "it has no deadline";
   const std::string deadline = absl::FormatDuration(time.deadline);
-  if (time.is_ended) return absl::StrCat("it is ended, and charged an attempt, after ", deadline);
+  // The time of a program that has to be started begins when it takes the item, not with the call.
+  if (time.is_ended) {
+    return absl::StrCat("it is ended, and charged an attempt, ", deadline,
+                        " after the handler takes it");
+  }
   return absl::StrCat("its deadline is ", deadline, ", but nothing can end a linked handler");
 }
 

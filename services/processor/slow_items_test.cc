@@ -83,7 +83,8 @@ TEST_F(SlowItemsTest, NamesTheItemAndTheHandlerBeforeTheKill) {
     AdvanceAndAwaitIssue(absl::Seconds(30), "1/7");
     EXPECT_EQ(health_->why(),
               "item 1/7 has been with its handler (python3 bill.py) for 30s; it is ended, and "
-              "charged an attempt, after 1m");
+              "charged an attempt, 1m after the handler takes it")
+        << "a program that still starts has not taken it";
   }
   EXPECT_EQ(health_->why(), "") << "the call is over";
   items.reset();  // the thread has logged what it took

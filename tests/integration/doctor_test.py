@@ -70,7 +70,7 @@ class TroubleTest(LookTest):
         self.start_submit("retail_python", self.retail_rows((3, "0.1", "7", "France")))
         finding = self.await_finding("job retail_python",
                                      f"item 1/0 has been with its handler (python3 {program})")
-        self.assertIn("it is ended, and charged an attempt, after 1m", finding["found"])
+        self.assertIn("it is ended, and charged an attempt, 1m after the handler takes it", finding["found"])
 
     def test_a_program_that_the_processors_do_not_allow_is_found_before_anything_is_submitted(self):
         text = (ROOT / "examples/retail/job_python.yaml").read_text()
