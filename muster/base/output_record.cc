@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/decimal.h"
 #include "muster/base/text.h"
@@ -27,8 +28,8 @@ bool FitsInt64(const Decimal& value) {
 
 absl::Status FitNumber(const OutputColumn& column, std::string* field) {
   if (field->empty()) return absl::OkStatus();
-  const std::optional<Decimal> value = Decimal::TryParse(*field);
-  if (!value) return Misfit(column, absl::StrCat("not a number: ", Quoted(*field)));
+  const absl::StatusOr<Decimal> value = Decimal::ParseWithExponent(*field);
+  if (!value.ok()) return Misfit(column, value.status().message());
   const bool is_int = column.type == Type::kInt;
   if (value->Trimmed().scale() > column.scale) {
     return Misfit(column, is_int ? absl::StrCat(Quoted(*field), " is not a whole number")

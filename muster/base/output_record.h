@@ -43,9 +43,9 @@ inline constexpr size_t kMaxItemOutputBytes = size_t{8} << 20;
 size_t OutputBytes(const std::vector<std::string>& fields);
 
 // Checks that `fields` fit the columns, and brings numbers to their written form: "+07" becomes
-// "7", and "1.5" in a column of two decimals "1.50". Nothing is rounded. InvalidArgument naming the
-// column: no number, too many decimals, too large for 64 bits or 38 digits, no UTF-8, a NUL; or
-// another number of fields than columns, or a record that is too large.
+// "7", and "1.5" or "15E-1" in a column of two decimals "1.50". Nothing is rounded. InvalidArgument
+// naming the column: no number, too many decimals, too large for 64 bits or 38 digits, no UTF-8, a
+// NUL; or another number of fields than columns, or a record that is too large.
 absl::Status FitOutputFields(absl::Span<const OutputColumn> columns,
                              std::vector<std::string>* fields);
 

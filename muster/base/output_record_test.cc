@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -37,6 +38,13 @@ TEST(OutputRecordTest, TakesZerosBeyondTheDecimalsOfAColumn) {
   EXPECT_THAT(fields, ElementsAre("", "3", "-2.50"));
 }
 
+TEST(OutputRecordTest, TakesNumbersWithAnExponentAsMeasuresDo) {
+  Fields fields = {"", "1E+2", "0E-8"};  // as Python prints a zero of eight decimals
+  ASSERT_TRUE(FitOutputFields(Columns(), &fields).ok());
+  EXPECT_THAT(fields, ElementsAre("", "100", "0.00"));
+  EXPECT_EQ(WhyNot({"", "", "125e-3"}), "outputs: total: '125e-3' needs more than 2 decimals");
+}
+
 TEST(OutputRecordTest, LetsEachFieldBeAbsent) {
   Fields fields = {"", "", ""};
   ASSERT_TRUE(FitOutputFields(Columns(), &fields).ok());
@@ -44,11 +52,13 @@ TEST(OutputRecordTest, LetsEachFieldBeAbsent) {
 }
 
 TEST(OutputRecordTest, NamesTheColumnOfAFieldThatDoesNotFit) {
-  EXPECT_EQ(WhyNot({"", "x", ""}), "outputs: count: not a number: 'x'");
+  EXPECT_EQ(WhyNot({"", "x", ""}), "outputs: count: 'x' is not a decimal number");
   EXPECT_EQ(WhyNot({"", "1.5", ""}), "outputs: count: '1.5' is not a whole number");
   EXPECT_EQ(WhyNot({"", "", "0.125"}), "outputs: total: '0.125' needs more than 2 decimals");
   EXPECT_EQ(WhyNot({"", "9223372036854775808", ""}), "outputs: count: overflows");
   EXPECT_EQ(WhyNot({"", "", std::string(38, '9')}), "outputs: total: overflows");
+  EXPECT_EQ(WhyNot({"", "", std::string(39, '9')}),
+            absl::StrCat("outputs: total: '", std::string(39, '9'), "' has more than 38 digits"));
   EXPECT_EQ(WhyNot({"\xff", "", ""}), "outputs: note: not UTF-8 text");
   EXPECT_EQ(WhyNot({std::string("a\0b", 3), "", ""}), "outputs: note: not UTF-8 text");
 }

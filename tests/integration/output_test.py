@@ -132,7 +132,7 @@ class RunTest(OutputCase):
         self.assertNotIn("handler program failed", errors)
         said = self.muster("batch", "get", result["batch"], "--data-dir", self.data_dir).stdout
         self.assertNotIn("poison: ", said)
-        self.assertIn("outputs: square: not a number: 'many'", said)
+        self.assertIn("outputs: square: 'many' is not a decimal number", said)
 
     def test_a_job_without_outputs_has_no_output_file(self):
         data = self.make_input(10)

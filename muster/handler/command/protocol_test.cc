@@ -410,7 +410,7 @@ TEST_F(OutputAnswerTest, TellsARecordThatDoesNotFitFromAWrongAnswer) {
       RecordStatus(R"({"note":"","count":1,"total":"1.555"})"),
       absl::OutOfRangeError("outputs[0]: outputs: total: '1.555' needs more than 2 decimals"));
   EXPECT_EQ(RecordStatus(R"({"note":"","count":"NaN","total":1})"),
-            absl::OutOfRangeError("outputs[0]: outputs: count: not a number: 'NaN'"));
+            absl::OutOfRangeError("outputs[0]: outputs: count: 'NaN' is not a decimal number"));
   const std::string large =
       absl::StrCat(R"({"note":")", std::string(1 << 16, 'x'), R"(","count":1,"total":1})");
   EXPECT_TRUE(absl::IsOutOfRange(RecordStatus(large)));

@@ -177,7 +177,7 @@ TEST_F(ServeTest, PassesOnRecords) {
   });
   EXPECT_EQ(outcome.kind, Outcome::Kind::kOk);
   ASSERT_EQ(results_.rejections().size(), 1u);
-  EXPECT_EQ(results_.rejections()[0].reason, "outputs: total: not a number: 'x'");
+  EXPECT_EQ(results_.rejections()[0].reason, "outputs: total: 'x' is not a decimal number");
   EXPECT_THAT(results_.TakeOutputs(),
               ElementsAre(base::OutputRecord{item_[0].line(), {"ann \"q\" ä", ""}},
                           base::OutputRecord{item_[0].line(), {"\\", "1.50"}},

@@ -207,7 +207,7 @@ TEST_F(OutputMessagesTest, TakesRecordsOfLinesThatCount) {
 TEST_F(OutputMessagesTest, RefusesARecordThatDoesNotFitOrWhoseLineIsRejected) {
   Give(item_[0].line(), {"a", "much"});
   EXPECT_EQ(DecodeWithOutputs().status(),
-            absl::OutOfRangeError("outputs[0]: outputs: total: not a number: 'much'"));
+            absl::OutOfRangeError("outputs[0]: outputs: total: 'much' is not a decimal number"));
   answer_.Clear();
   Give(item_[0].line(), {"a"});
   EXPECT_EQ(DecodeWithOutputs().status(),
