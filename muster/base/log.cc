@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/base/status.h"
 #include "muster/base/text.h"
 
 namespace muster::base {
@@ -209,7 +210,7 @@ void Log(LogLevel level, absl::string_view message, std::initializer_list<LogFie
 void LogUnlessOk(LogLevel level, absl::string_view message, const absl::Status& status,
                  std::initializer_list<LogField> fields) {
   if (status.ok() || level < MinLogLevel()) return;
-  const std::string why = status.ToString();
+  const std::string why = InWords(status);
   std::vector<LogField> all(fields);
   all.emplace_back("why", why);
   Write(level, message, all);

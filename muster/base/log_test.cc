@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/retry.h"
 #include "tests/fakes/base/log_capture.h"
 
 namespace muster::base {
@@ -129,6 +130,13 @@ TEST(LogTest, LogsAnErrorAfterTheOtherFieldsAndNothingWithoutAnError) {
   ASSERT_THAT(capture.lines(), SizeIs(1));
   EXPECT_THAT(capture.lines()[0],
               EndsWith("level=warning msg=\"told nobody\" batch=7 why=\"UNAVAILABLE: gone\""));
+}
+
+TEST(LogTest, LeavesOutOfAnErrorWhatIsForPrograms) {
+  LogCapture capture;
+  LogUnlessOk(kWarning, "told nobody", Throttled("slow down", absl::Seconds(1)));
+  ASSERT_THAT(capture.lines(), SizeIs(1));
+  EXPECT_THAT(capture.lines()[0], EndsWith(" why=\"RESOURCE_EXHAUSTED: slow down\""));
 }
 
 TEST(LogTest, NamesTheTraceOfTheWorkThatIsUnderWay) {

@@ -25,6 +25,11 @@ inline absl::Status Annotate(const absl::Status& status, absl::string_view conte
   return annotated;
 }
 
+// `status` for people: its code and message, without the payloads, which are for programs.
+inline std::string InWords(const absl::Status& status) {
+  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+}
+
 }  // namespace muster::base
 
 #define MUSTER_RETURN_IF_ERROR(expr)                                                         \

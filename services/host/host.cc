@@ -14,6 +14,7 @@
 #include "muster/base/log.h"
 #include "muster/base/quantity.h"
 #include "muster/base/retry.h"
+#include "muster/base/status.h"
 #include "muster/nats/connection.h"
 #include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
@@ -224,7 +225,7 @@ absl::Status Host::OpenPatiently(absl::string_view what, absl::string_view where
     }
     const absl::Duration wait = std::min(
         backoff.Interval(failures), rpc::RetryAfter(opened).value_or(absl::InfiniteDuration()));
-    if (const std::string why = opened.ToString(); why != std::exchange(said, why)) {
+    if (const std::string why = base::InWords(opened); why != std::exchange(said, why)) {
       TellWaiting(what, where, opened, wait);
     }
     base::SleepUnlessStopped(clock_, wait, stop);
@@ -238,7 +239,7 @@ absl::Status Host::OpenPatiently(absl::string_view what, absl::string_view where
 void Host::TellWaiting(absl::string_view what, absl::string_view where, const absl::Status& why,
                        absl::Duration again_in) {
   base::MutexLock lock(&mu_);
-  waiting_for_ = absl::StrCat(what, ": ", why.ToString());
+  waiting_for_ = absl::StrCat(what, ": ", base::InWords(why));
   mismatch_ = base::MismatchOf(why);
   base::Log(base::kWarning,
             mismatch_.has_value()
@@ -247,7 +248,7 @@ void Host::TellWaiting(absl::string_view what, absl::string_view where, const ab
                 : "not ready: what is needed does not answer; it is asked until it does",
             {{"what", what},
              {"where", options_.is_embedded() ? std::string(where) : nats::WithoutSecrets(where)},
-             {"why", why.ToString()},
+             {"why", base::InWords(why)},
              {"again_in", base::DurationToString(absl::Trunc(again_in, absl::Milliseconds(1)))},
              {"at_most", base::DurationToString(kMaxOpenWait)}});
 }

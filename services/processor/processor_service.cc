@@ -27,11 +27,6 @@ void WarnIfCutOff(const absl::Status& stopped) {
   base::LogUnlessOk(base::kWarning, "some work was cut off when its workers stopped", stopped);
 }
 
-// The status for people, without the payloads for programs.
-std::string InWords(const absl::Status& status) {
-  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
-}
-
 bool IsSame(const job::JobSummary& a, const job::JobSummary& b) {
   return a.revision == b.revision && a.updated == b.updated;
 }
@@ -139,7 +134,7 @@ void ProcessorService::StopRefused(const Refusal& refusal) {
     base::MutexLock lock(&mu_);
     if (!IsWantedLocked(served->as_of.name)) return;
   }
-  job_issues_.Report(served->as_of.name, {InWords(refusal.why), served->as_of});
+  job_issues_.Report(served->as_of.name, {base::InWords(refusal.why), served->as_of});
   Forget(served);
   DrainAside(served);
 }
@@ -193,7 +188,8 @@ void ProcessorService::Serve(const job::JobSummary& job) {
   const auto made = std::make_shared<Served>();
   if (const absl::Status status = Make(job, made); !status.ok()) {
     look_soon_ |= base::IsTransient(status);
-    return job_issues_.Report(job.name, {InWords(status), std::nullopt, IsOthers(*made, status)});
+    return job_issues_.Report(job.name,
+                              {base::InWords(status), std::nullopt, IsOthers(*made, status)});
   }
   job_issues_.CanWork(made->as_of);
   Replace(old, made);
@@ -305,7 +301,7 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
 void ProcessorService::Begin(const ServedPtr& served, absl::string_view what) {
   const std::string& job = served->as_of.name;
   if (const absl::Status started = served->processor->Start(); !started.ok()) {
-    job_issues_.Report(job, {InWords(started)});
+    job_issues_.Report(job, {base::InWords(started)});
     Forget(served);
     return;
   }
