@@ -1183,6 +1183,17 @@ class SchemaTest(ChartTest):
                          "http://c:port", "http://a b", "http://me:secret@c:4317", "http://c:4317?a=b"):
             self.assertIn("at '/otel/endpoint'", self.refusal(f"otel.endpoint={endpoint}"))
 
+    def test_the_services_may_reach_the_collector_that_they_are_told_of(self):
+        for endpoint, port in (("http://c:4317", 4317), ("http://[fd00::1]:4318", 4318), ("https://c:8443/otlp", 8443),
+                               ("https://c.mesh.svc/otlp", 443), ("http://[fd00::1]", 80)):
+            policies = self.render(f"otel.endpoint={endpoint}", *GATEWAY, "scaler.mode=agent",
+                                   "pools.default.jobs={retail}").of("NetworkPolicy")
+            for component in ("initiator", "controller", "processor", "scaling-agent", "queue-gateway"):
+                self.assertIn({"ports": [{"protocol": "TCP", "port": port}]},
+                              policies[f"muster-{component}"]["spec"]["egress"], endpoint)
+            for other in ("nats", "test"):
+                self.assertNotIn(f'"port": {port}}}', json.dumps(policies[f"muster-{other}"]))
+
     def test_a_fraction_may_be_set_on_the_command_line(self):
         manifests = self.render("scaler.mode=agent", "pools.default.jobs={retail}", "initiator.traceSample=0.25",
                                 "pools.default.scale.patience=0.75", "scaler.agent.replicaCores=1.5")
