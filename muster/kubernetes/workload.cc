@@ -63,10 +63,7 @@ Pod PodOf(const json& object) {
   pod.phase = TextAt(object, {"status", "phase"});
   pod.ready = IsReady(object);
   pod.deleted = FieldAt(object, {"metadata", "deletionTimestamp"}) != nullptr;
-  pod.started = TimeAt(object, {"status", "startTime"});
-  if (pod.started == absl::InfinitePast()) {
-    pod.started = TimeAt(object, {"metadata", "creationTimestamp"});
-  }
+  pod.started = TimeAt(object, {"metadata", "creationTimestamp"});
   const json* const cost = FieldAt(object, {"metadata", "annotations", kDeletionCost});
   if (cost != nullptr && cost->is_string()) pod.deletion_cost = cost->get<std::string>();
   return pod;

@@ -21,7 +21,9 @@ struct Pod {
   std::string phase;  // "Pending", "Running", "Succeeded", "Failed", "Unknown"
   bool ready = false;
   bool deleted = false;  // it was told to go, and is still there
-  absl::Time started;    // when it was made, until it has started
+  // When it was made, by the API server's clock: the kubelet's startTime comes later, after the
+  // wait for a node, and by the clock of that node.
+  absl::Time started;
   std::optional<std::string> deletion_cost;
 
   // It has ended, and will not run again.

@@ -29,7 +29,7 @@ TEST(PodOfTest, ReadsWhatMattersOfAPod) {
   EXPECT_EQ(pod.phase, "Running");
   EXPECT_TRUE(pod.ready);
   EXPECT_FALSE(pod.deleted);
-  EXPECT_EQ(pod.started, absl::FromUnixSeconds(1767323046));
+  EXPECT_EQ(pod.started, absl::FromUnixSeconds(1767323045));
   EXPECT_EQ(pod.deletion_cost, "-7");
 }
 
@@ -37,8 +37,9 @@ TEST(PodOfTest, TakesWhatIsMissingOrStrangeForNothing) {
   for (
       const char* text :
       {"{}", "[]", "null", R"({"metadata": 7, "status": []})",
-       R"({"metadata": {"name": 7, "annotations": {"controller.kubernetes.io/pod-deletion-cost": 1}},
-            "status": {"conditions": [7, {"type": "Ready"}], "startTime": "yesterday"}})"}) {
+       R"({"metadata": {"name": 7, "annotations": {"controller.kubernetes.io/pod-deletion-cost": 1},
+                        "creationTimestamp": "yesterday"},
+            "status": {"conditions": [7, {"type": "Ready"}]}})"}) {
     const Pod pod = PodOf(json::parse(text));
     EXPECT_EQ(pod.name, "") << text;
     EXPECT_FALSE(pod.ready) << text;
@@ -52,6 +53,15 @@ TEST(PodOfTest, SaysSinceWhenAPodWaitsToStart) {
       R"({"metadata": {"creationTimestamp": "2026-01-02T03:04:05Z", "deletionTimestamp": "x"}})"));
   EXPECT_EQ(pod.started, absl::FromUnixSeconds(1767323045));
   EXPECT_TRUE(pod.deleted);
+}
+
+// A cold start includes the wait for a node, and nodes' clocks are off by minutes.
+TEST(PodOfTest, CountsAStartFromWhenThePodWasMadeAndByNoClockOfANode) {
+  for (const char* started : {"2026-01-02T03:09:05Z", "2026-01-02T02:59:05Z"}) {
+    const Pod pod = PodOf(json{{"metadata", {{"creationTimestamp", "2026-01-02T03:04:05Z"}}},
+                               {"status", {{"startTime", started}}}});
+    EXPECT_EQ(pod.started, absl::FromUnixSeconds(1767323045)) << started;
+  }
 }
 
 class PodListTest : public ::testing::Test {
