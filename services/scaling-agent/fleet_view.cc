@@ -106,9 +106,21 @@ void FleetView::NoteIdleness(const FleetSigns& signs) {
 void FleetView::NotePlatform(const FleetSigns& signs) {
   if (!signs.has_platform || !signs.is_seen) {
     watched_since_ = absl::InfiniteFuture();
+    watched_until_ = absl::InfinitePast();
     return;
   }
   watched_since_ = std::min(watched_since_, signs.now);
+  // A replica that the last look did not show was made later than what that look was based on.
+  const absl::Time earliest = std::min(watched_until_ - kTargetStateLifetime, signs.now);
+  std::map<std::string, Appearance> appeared;
+  for (const Replica& replica : signs.state.replicas) {
+    const auto before = appeared_.find(replica.name);
+    const bool is_known = before != appeared_.end() && before->second.started == replica.started;
+    appeared[replica.name] =
+        is_known ? before->second : Appearance{replica.started, earliest, signs.now};
+  }
+  appeared_ = std::move(appeared);
+  watched_until_ = signs.now;
   if (wanted_.has_value() && signs.state.wanted > *wanted_) rose_ = signs.now;
   wanted_ = signs.state.wanted;
 }
@@ -132,6 +144,16 @@ absl::Time FleetView::OrderedBy(const FleetSigns& signs) const {
   return std::min(std::max(signs.ordered, rose_), signs.now);
 }
 
+// The platform's clock may differ from this agent's by minutes, which would make each start a late
+// one.
+absl::Time FleetView::MadeAt(const Replica& replica, const FleetSigns& signs) const {
+  const bool is_dated = replica.started > absl::UnixEpoch() && replica.started <= signs.now;
+  const absl::Time made = is_dated ? replica.started : OrderedBy(signs);
+  const auto appeared = appeared_.find(replica.name);
+  if (replica.name.empty() || appeared == appeared_.end()) return made;
+  return std::min(std::clamp(made, appeared->second.earliest, appeared->second.latest), signs.now);
+}
+
 void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
                           const FleetSigns& signs, Tally* tally) {
   Tally::Ready ready;
@@ -153,8 +175,7 @@ void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
 }
 
 void FleetView::TakeStarting(const Replica& replica, const FleetSigns& signs, Tally* tally) {
-  const bool is_dated = replica.started > absl::UnixEpoch() && replica.started <= signs.now;
-  const absl::Time since = is_dated ? replica.started : OrderedBy(signs);
+  const absl::Time since = MadeAt(replica, signs);
   tally->starting.push_back(since + speed_.ColdStart());
   const bool starts_anew = were_ready_.count(replica.name) == 0 && since >= watched_since_;
   if (!replica.name.empty() && starts_anew) tally->still_starting[replica.name] = since;

@@ -71,11 +71,17 @@ class FleetView {
 
  private:
   struct Tally;
+  // When a replica was made, by this agent's clock.
+  struct Appearance {
+    absl::Time started;  // as the platform says; a StatefulSet gives its next pod the same name
+    absl::Time earliest, latest;
+  };
 
   void NoteIdleness(const FleetSigns& signs);
   void NotePlatform(const FleetSigns& signs);
   bool HasLostReports(const FleetSigns& signs) const;
   absl::Time OrderedBy(const FleetSigns& signs) const;
+  absl::Time MadeAt(const actuator::Replica& replica, const FleetSigns& signs) const;
   void TakeReplicas(const FleetSigns& signs, Tally* tally);
   void TakeHeartbeats(const FleetSigns& signs, Tally* tally);
   void TakeReady(const WorkerLoad* worker, const std::string& name, const FleetSigns& signs,
@@ -89,7 +95,9 @@ class FleetView {
   std::map<std::string, absl::Time> idle_since_;  // by instance
   std::map<std::string, absl::Time> starting_;    // by name: since when
   std::set<std::string> were_ready_;              // names of the replicas that the platform shows
+  std::map<std::string, Appearance> appeared_;    // by name, of those that the platform shows
   absl::Time watched_since_ = absl::InfiniteFuture();  // the platform, without a gap
+  absl::Time watched_until_ = absl::InfinitePast();    // the same
   int tasks_ = 0;                                      // of the replicas that reported last
   std::optional<int> wanted_;                          // by the platform
   absl::Time rose_ = absl::InfinitePast();             // when wanted_ last grew

@@ -369,6 +369,45 @@ TEST_F(FleetViewTest, LearnsNoColdStartOfOneThatFellSilentAndIsHeardAgain) {
   EXPECT_EQ(look.estimates.cold_start, absl::Seconds(30));
 }
 
+// Otherwise a platform whose clock is behind would have the agent start others in the place of all
+// that start, and learn cold starts that are longer than the promise.
+TEST_F(FleetViewTest, TakesNoClockOfThePlatformForItsOwn) {
+  for (const absl::Duration off : {absl::Minutes(-5), absl::Minutes(5)}) {
+    FleetView view(SpeedOptions{absl::Seconds(30), 1}, 0);
+    signs_ = FleetSigns();
+    signs_.now = signs_.ordered = now_;
+    signs_.is_seen = true;
+    view.Look(signs_);
+    signs_.now = now_ + absl::Seconds(9);
+    view.Look(signs_);
+    signs_.now = now_ + absl::Seconds(10);
+    for (const char* name : {"a", "b", "c", "d", "e"}) {
+      Have(name, ReplicaState::kStarting);
+      signs_.state.replicas.back().started += off;
+    }
+    for (const absl::Time due : view.Look(signs_).fleet.starting) {
+      EXPECT_GE(due, now_ + absl::Seconds(30)) << "none was there a second ago";
+      EXPECT_LE(due, now_ + absl::Seconds(40));
+    }
+    signs_.now = signs_.ordered = now_ + absl::Seconds(30);  // something else was ordered
+    for (const char* name : {"a", "b", "c", "d", "e"}) Hear(BeatOf(name, 1));
+    const absl::Duration cold_start = view.Look(signs_).estimates.cold_start;
+    EXPECT_GE(cold_start, absl::Seconds(20));
+    EXPECT_LE(cold_start, absl::Seconds(35));
+  }
+}
+
+// The next pod of a StatefulSet has the name of the one before it.
+TEST_F(FleetViewTest, TakesTheNextReplicaOfANameForANewOne) {
+  Have("a");
+  Hear(BeatOf("a", 1));
+  Look();
+  signs_.now += absl::Hours(5);
+  signs_.workers.clear();
+  signs_.state.replicas = {{"a", "pod-a", ReplicaState::kStarting, signs_.now}};
+  EXPECT_THAT(Look().fleet.starting, ElementsAre(signs_.now + absl::Seconds(30)));
+}
+
 // A new leader may find replicas that are silent at this moment but have worked for hours.
 TEST_F(FleetViewTest, LearnsNoColdStartOfAStartThatItHasNotSeen) {
   signs_.state.replicas = {{"a", "pod-a", ReplicaState::kReady, now_ - absl::Hours(5)}};
