@@ -345,6 +345,15 @@ TEST_F(KubernetesClientTest, ReadsATokenAgainThatWasRotated) {
   EXPECT_THAT(requests[1].headers, HasSubstr("Bearer second"));
 }
 
+// Else a client certificate that was renewed is not shown before the server closes the connection.
+TEST_F(KubernetesClientTest, AsksNoMoreOnAConnectionWhoseIdentityWasRefused) {
+  const auto once = server_.NewClient(&clock_, {.max_attempts = 1});
+  server_.Expect({"HTTP/1.1 401 Said\r\nContent-Length: 2\r\n\r\n{}", /*hangs=*/true});
+  server_.Expect(Respond(200, "{}"));
+  EXPECT_EQ(once->Get(kPod).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(once->Get(kPod).ok());
+}
+
 TEST_F(KubernetesClientTest, SendsNoTokenThatWouldEndItsHeader) {
   const os::TempDir dir;
   Access access = server_.access();

@@ -48,6 +48,8 @@ void AddHeader(Headers* headers, const std::string& line) {
   headers->reset(curl_slist_append(headers->release(), line.c_str()));
 }
 
+constexpr int kUnauthorized = 401;
+
 // What one exchange leaves behind while it runs.
 struct Reception {
   CURL* easy;
@@ -228,7 +230,10 @@ absl::StatusOr<HttpAnswer> HttpClient::Stream(const HttpRequest& request, Sink s
                                               const std::stop_token& stop) {
   std::unique_ptr<CurlConnection> connection = Borrow();
   auto answer = connection->Exchange(access_, request, sink, stop);
-  GiveBack(std::move(connection));
+  // A connection shows the client certificate that it began with for as long as it is used. When
+  // the server takes that for expired, the next connection shows what the file holds then.
+  const bool is_refused = answer.ok() && answer->code == kUnauthorized;
+  if (!is_refused) GiveBack(std::move(connection));
   return answer;
 }
 
