@@ -65,3 +65,28 @@ func TestClosingAProcessorEndsARunThatWaitsForALostServer(t *testing.T) {
 	}
 	expectClosed(t, <-ended)
 }
+
+// gRPC would end the call, and the processor with it.
+func TestAnErrorThatIsNoTextEndsNoSession(t *testing.T) {
+	fake, _ := startFake(t)
+	fake.events.answers = make(chan string, 1)
+	member := newMember(t, fake.reports.address)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- member.Run(t.Context(), EventHandlers{
+			OnEvent: func(context.Context, *PartitionContext, Event) error { return errors.New("\xc3") },
+		})
+	}()
+	select {
+	case told := <-fake.events.answers:
+		if told != "\uFFFD" {
+			t.Errorf("told: %q", told)
+		}
+	case err := <-ended:
+		t.Fatalf("the run has ended: %v", err)
+	}
+	if err := member.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expectClosed(t, <-ended)
+}

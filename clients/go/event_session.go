@@ -45,7 +45,7 @@ func (h *eventHandlers) failed(partition int32, err error) string {
 	if err.Error() == "" {
 		return "failed"
 	}
-	return err.Error()
+	return toWords(err.Error())
 }
 
 // eventSession is one call of ProcessEvents.

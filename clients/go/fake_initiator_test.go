@@ -39,6 +39,7 @@ type fakeInitiator struct {
 	retried  []*musterv1.RetryRejectionsRequest
 	records  int // calls of ReadRecords, each of which is answered with one record
 	reports  fakeReports
+	events   fakeStreams
 }
 
 // startFake gives a client of it, too.
@@ -54,7 +55,7 @@ func startFake(t *testing.T) (*fakeInitiator, *Client) {
 	musterv1.RegisterBatchServiceServer(server, fake)
 	musterv1.RegisterMeshServiceServer(server, &fake.reports)
 	musterv1.RegisterReportServiceServer(server, &fake.reports)
-	musterv1.RegisterStreamServiceServer(server, fakeStreams{})
+	musterv1.RegisterStreamServiceServer(server, &fake.events)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	return fake, connect(t, listener.Addr().String(), Options{Patience: 20 * time.Second})

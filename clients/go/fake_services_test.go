@@ -59,9 +59,10 @@ func (f *fakeReports) ListRejections(_ context.Context, request *musterv1.ListRe
 // fakeStreams takes a member in, hands it one event, and then says nothing more.
 type fakeStreams struct {
 	musterv1.UnimplementedStreamServiceServer
+	answers chan string // hears how the event ended; nil: no one hears it
 }
 
-func (fakeStreams) ProcessEvents(call musterv1.StreamService_ProcessEventsServer) error {
+func (f *fakeStreams) ProcessEvents(call musterv1.StreamService_ProcessEventsServer) error {
 	if _, err := call.Recv(); err != nil {
 		return err
 	}
@@ -73,6 +74,13 @@ func (fakeStreams) ProcessEvents(call musterv1.StreamService_ProcessEventsServer
 		if err := call.Send(said); err != nil {
 			return err
 		}
+	}
+	if f.answers != nil {
+		answer, err := call.Recv()
+		if err != nil {
+			return err
+		}
+		f.answers <- answer.GetHandled().GetError()
 	}
 	<-call.Context().Done()
 	return nil

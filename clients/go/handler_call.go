@@ -205,8 +205,9 @@ func setOutcome(told *musterv1.HandlerAnswer, err error) {
 		slog.Error("muster: an item failed", "item", told.GetItem(), "error", err)
 		meant = &outcome{kind: "retry", why: err.Error()}
 	}
-	if meant.why == "" {
-		meant = &outcome{meant.kind, "no reason given", meant.after}
+	why := toWords(meant.why)
+	if why == "" {
+		why = "no reason given"
 	}
 	var after *durationpb.Duration
 	if meant.after != 0 {
@@ -214,10 +215,10 @@ func setOutcome(told *musterv1.HandlerAnswer, err error) {
 	}
 	switch meant.kind {
 	case "dead":
-		told.Outcome = &musterv1.HandlerAnswer_Dead{Dead: &musterv1.Dead{Why: meant.why}}
+		told.Outcome = &musterv1.HandlerAnswer_Dead{Dead: &musterv1.Dead{Why: why}}
 	case "defer":
-		told.Outcome = &musterv1.HandlerAnswer_Defer{Defer: &musterv1.Defer{After: after, Why: meant.why}}
+		told.Outcome = &musterv1.HandlerAnswer_Defer{Defer: &musterv1.Defer{After: after, Why: why}}
 	default:
-		told.Outcome = &musterv1.HandlerAnswer_Retry{Retry: &musterv1.Retry{After: after, Why: meant.why}}
+		told.Outcome = &musterv1.HandlerAnswer_Retry{Retry: &musterv1.Retry{After: after, Why: why}}
 	}
 }

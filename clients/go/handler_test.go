@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,9 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	isUnfit(t, results.Add(spent(Whole(1), "Ada", number("9223372036854775808"))), "purchases: overflows")
 	isUnfit(t, results.Add(spent(Whole(1), strings.Repeat("x", 1025), Whole(1))), "customer: longer")
 	add(t, results, spent(number("0e999999"), "Ada", number("-9223372036854775808")))
+	for _, key := range []string{"\xff", "a\x00"} {
+		isUnfit(t, results.Add(spent(Whole(1), key, Whole(1))), "customer: not UTF-8 text")
+	}
 }
 
 func TestATransactionCountsInAllItsGroupsOrInNone(t *testing.T) {
@@ -331,6 +335,29 @@ func TestWhatAHandlerReturnsOrPanicsWithIsAnOutcome(t *testing.T) {
 	}
 	if told := ask("panic").GetRetry(); told.GetWhy() != "panic: very broken" {
 		t.Errorf("panic: %v", told)
+	}
+}
+
+// gRPC would end the call, with all that is at work in it.
+func TestAReasonThatIsNoTextEndsNoCall(t *testing.T) {
+	const cut = "\xc3"
+	outcomes := map[string]error{"retry": Retry(cut, 0), "defer": Defer(cut, 0), "dead": Dead(cut), "error": errors.New(cut)}
+	processor := greeted(t, serve(t, func(_ context.Context, item *Item, results *Results) error {
+		if item.Name == "reject" {
+			results.Reject(1, cut)
+		}
+		return outcomes[item.Name]
+	}, HandlerOptions{}))
+	for _, name := range []string{"retry", "defer", "dead", "error", "reject"} {
+		processor.give(name, []string{"Ada", "1"})
+		told := processor.answer()
+		whys := []string{told.GetRetry().GetWhy(), told.GetDefer().GetWhy(), told.GetDead().GetWhy()}
+		for _, rejected := range told.GetOk().GetRejected() {
+			whys = append(whys, rejected.GetReason())
+		}
+		if !slices.Contains(whys, "\uFFFD") {
+			t.Errorf("%s: %v", name, told)
+		}
 	}
 }
 

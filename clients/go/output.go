@@ -168,13 +168,20 @@ func toFields(columns []OutputColumn, values Values) ([]string, error) {
 	return fields, nil
 }
 
+// isText says whether a message and a report can have the text.
+func isText(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+// toWords makes words that a message can have of a reason. gRPC ends the whole call for a text that is not UTF-8,
+// such as one that was cut within a character.
+func toWords(reason string) string { return strings.ToValidUTF8(reason, "\uFFFD") }
+
 func toField(column OutputColumn, value any) (string, error) {
 	if column.Kind == TextOutput {
 		text, is := value.(string)
 		if !is {
 			panic(fmt.Sprintf("%s: a %T is no string", column.Name, value))
 		}
-		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+		if !isText(text) {
 			return "", unfit("%s: not UTF-8 text", column.Name)
 		}
 		return text, nil

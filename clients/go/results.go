@@ -59,7 +59,7 @@ func newResults(job *HandledJob, transactions []Transaction) *Results {
 // Add adds a row to each of these groups, or to none.
 //
 // An *Unfit, to be told by Reject: a measure with more decimals than its group keeps, a sum that does not
-// fit, a key of more than 1,024 bytes. Rows that are none of the job are a mistake of the program, and
+// fit, a key of more than 1,024 bytes, or that is not UTF-8 or has a NUL. Rows that are none of the job are a mistake of the program, and
 // panic: the item is then tried again, and its error says why.
 func (r *Results) Add(rows Rows) error {
 	after := map[string]*sum{}
@@ -85,7 +85,7 @@ func (r *Results) Reject(line int64, reason string) {
 		panic(fmt.Sprintf("no transaction begins at line %d", line))
 	}
 	if _, already := r.rejected[line]; !already {
-		r.rejected[line] = reason
+		r.rejected[line] = toWords(reason)
 	}
 }
 
@@ -120,6 +120,9 @@ func (r *Results) with(name string, row Row) (*sum, error) {
 		}
 		if len(value) > maxKeyBytes {
 			return nil, unfit("%s: longer than %d bytes", key, maxKeyBytes)
+		}
+		if !isText(value) {
+			return nil, unfit("%s: not UTF-8 text", key)
 		}
 		after.keys = append(after.keys, value)
 	}

@@ -148,6 +148,20 @@ class ProcessorTest(unittest.TestCase):
         self.start(hand_out).run(handle, on_error, on_partition_closing=close)
         self.assertEqual(heard, ["failed", "failed", "failed", ""])
 
+    def test_a_server_hears_of_an_event_whose_error_has_half_a_character(self):
+        heard = []
+
+        def hand_out(requests, context):
+            yield stream_service_pb2.ProcessEventsResponse(opened=stream_service_pb2.PartitionOpened())
+            yield stream_service_pb2.ProcessEventsResponse(event=stream_service_pb2.PartitionEvent())
+            heard.append(next(requests).handled.error)
+            yield from end(requests, context)
+
+        def handle(partition, event):
+            raise FileNotFoundError("\udcff")
+        self.start(hand_out).run(handle)
+        self.assertEqual(heard, ["FileNotFoundError: ?"])
+
 
 class JsonTest(unittest.TestCase):
     def test_decimals_are_written_as_they_are_wherever_they_stand(self):

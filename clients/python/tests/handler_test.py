@@ -121,6 +121,11 @@ class ResultsTest(unittest.TestCase):
         with self.assertRaisesRegex(muster.Unfit, "customer: longer"):
             self.results.add(spent(1, "x" * 1025))
 
+    def test_a_key_that_no_message_or_report_can_have_is_refused(self):
+        for key in ("\udcff", "a\0"):
+            with self.subTest(key=key), self.assertRaisesRegex(muster.Unfit, "customer: not UTF-8 text"):
+                self.results.add(spent(1, key))
+
     def test_rows_that_are_none_of_the_job_are_a_mistake_of_the_program(self):
         for rows in ({"nobody": muster.Row({}, {})}, {"total": muster.Row({}, {"spent": 1})}):
             with self.assertRaises(KeyError):
@@ -244,6 +249,26 @@ class HandlerServerTest(unittest.TestCase):
         self.assertEqual((defer.defer.why, defer.defer.HasField("after")), ("not now", False))
         self.assertEqual(dead.dead.why, "never")
         self.assertEqual(bug.retry.why, "ZeroDivisionError: oops")
+
+    def test_half_a_character_in_a_reason_leaves_no_item_without_an_answer(self):
+        outcomes = {"1/1": muster.Retry("\udcff?"), "1/2": muster.Defer("\udcff?"), "1/3": muster.Dead("\udcff?"),
+                    "1/4": FileNotFoundError("\udcff?")}
+
+        def fail(item, results):
+            if item.name in outcomes:
+                raise outcomes[item.name]
+            results.reject(2, "\udcff?")
+
+        processor = self.serve(fail)
+        processor.greet()
+        with self.assertLogs("muster", "ERROR"):
+            for name in outcomes:
+                processor.give(name)
+            retry, defer, dead, bug = [processor.answer() for _ in outcomes]
+        processor.give("1/5", ("Ada", "1"))
+        told = [retry.retry.why, defer.defer.why, dead.dead.why, bug.retry.why,
+                processor.answer().ok.rejected[0].reason]
+        self.assertEqual(told, ["??", "??", "??", "FileNotFoundError: ??", "??"])
 
     def test_results_that_no_message_has_room_for_are_given_up_with_the_reason(self):
         def grow(item, results):

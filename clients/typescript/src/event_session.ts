@@ -8,6 +8,7 @@ import type { ProcessEventsStart } from "./generated/muster/v1/ProcessEventsStar
 import { codeNamed, fromRpc, MusterError } from "./errors";
 import { StreamEvent, toEvent } from "./event_producer";
 import type { EventHandlers, PartitionContext } from "./event_processor";
+import { toWords } from "./output";
 import { toNumber, v1 } from "./protos";
 
 interface Save {
@@ -125,7 +126,7 @@ export class EventSession {
       return "";
     } catch (error) {
       this.handlers.onError?.({ partition, operation: "handle", error, eventsLost: 0 });
-      return String(error) || "failed";
+      return toWords(String(error)) || "failed";
     }
   }
 }

@@ -5,7 +5,7 @@ import type { HandlerAnswer } from "./generated/muster/v1/HandlerAnswer";
 import type { HandlerItem__Output } from "./generated/muster/v1/HandlerItem";
 import type { WorkRequest__Output } from "./generated/muster/v1/WorkRequest";
 import type { WorkResponse } from "./generated/muster/v1/WorkResponse";
-import { OutputColumn } from "./output";
+import { OutputColumn, toWords } from "./output";
 import { handlerAnswer, toDuration, toMilliseconds, toNumber } from "./protos";
 import { Group } from "./report";
 import { Results } from "./results";
@@ -172,5 +172,5 @@ function outcomeOf(error: unknown, item: Item): Pick<HandlerAnswer, "dead" | "de
 }
 
 function reasonOf(why: string): string {
-  return why === "" ? "no reason given" : why;
+  return why === "" ? "no reason given" : toWords(why);
 }

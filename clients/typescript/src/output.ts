@@ -60,12 +60,24 @@ export function toFields(columns: OutputColumn[], values: OutputValues): string[
   return fields;
 }
 
+/**
+ * Words that a message can have: half a character, as of a text that was cut within one, becomes another one. A
+ * receiver refuses all of a message for it.
+ */
+export function toWords(reason: string): string {
+  return Buffer.from(reason).toString();
+}
+
+/** Whether a message and a report can have the text. */
+export function isText(text: string): boolean {
+  return !text.includes("\0") && toWords(text) === text;
+}
+
 function toField(column: OutputColumn, value: Amount | null): string {
   const { name, kind, scale } = column;
   if (kind === "text") {
     if (typeof value !== "string") throw new TypeError(`${name}: a ${typeof value} is no text`);
-    // What UTF-8 has no bytes for comes back as another character.
-    if (value.includes("\0") || Buffer.from(value).toString() !== value) throw new Unfit(`${name}: not UTF-8 text`);
+    if (!isText(value)) throw new Unfit(`${name}: not UTF-8 text`);
     return value;
   }
   return value === null ? "" : fitted({ name, whole: kind === "int", scale }, value).toFixed(scale);

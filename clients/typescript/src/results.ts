@@ -4,7 +4,7 @@ import type { BigNumber } from "bignumber.js";
 import type { HandlerResult } from "./generated/muster/v1/HandlerResult";
 import type { OutputRecord } from "./generated/muster/v1/OutputRecord";
 import { fitted, Unfit } from "./amounts";
-import { OutputColumn, OutputValues, toFields } from "./output";
+import { isText, OutputColumn, OutputValues, toFields, toWords } from "./output";
 import { Group, Row } from "./report";
 
 // As muster's processors take them.
@@ -28,7 +28,7 @@ export class Results {
    * Adds a row to each of these groups, or to none.
    *
    * Unfit, to be told by `reject`: a text that is no number, a measure with more decimals than its group
-   * keeps, a sum that does not fit, a key of more than 1,024 bytes. TypeError: the program is wrong.
+   * keeps, a sum that does not fit, a key of more than 1,024 bytes, or with a NUL or half a character. TypeError: the program is wrong.
    */
   add(rows: Record<string, Row>): void {
     const after = Object.entries(rows).map(([name, row]) => [name, this.with(name, row)] as const);
@@ -41,7 +41,7 @@ export class Results {
   /** The transaction that begins at `line` does not count. */
   reject(line: number, reason: string): void {
     this.check(line);
-    if (!this.rejected.has(line)) this.rejected.set(line, reason);
+    if (!this.rejected.has(line)) this.rejected.set(line, toWords(reason));
   }
 
   /**
@@ -96,6 +96,7 @@ function sameNames(row: Record<string, unknown>, names: string[]): boolean {
 
 function fitKey(name: string, key: string): string {
   if (typeof key !== "string") throw new TypeError(`${name}: a key is a string`);
+  if (!isText(key)) throw new Unfit(`${name}: not UTF-8 text`);
   if (Buffer.byteLength(key) > MAX_KEY_BYTES) throw new Unfit(`${name}: longer than ${MAX_KEY_BYTES} bytes`);
   return key;
 }

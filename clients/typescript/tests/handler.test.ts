@@ -68,6 +68,7 @@ test("what is no exact number is refused", () => {
   for (const amount of [0.5, 2 ** 53]) assert.throws(() => results.add(spent(amount)), TypeError);
   assert.throws(() => results.add(spent(1, "Ada", 2n ** 63n)), /purchases: overflows/);
   assert.throws(() => results.add(spent(1, "x".repeat(1025))), /customer: longer/);
+  for (const key of ["\ud83d", "a\0"]) assert.throws(() => results.add(spent(1, key)), /customer: not UTF-8 text/);
   assert.deepEqual(sums(results), {});
   results.add(spent(1, "Ada", -(2n ** 63n)));
 });
@@ -230,6 +231,26 @@ test("what a handler throws is an outcome", async () => {
   assert.deepEqual([defer?.why, defer?.after], ["not now", null]);
   assert.equal((await ask("dead")).dead?.why, "never");
   assert.equal((await ask("error")).retry?.why, "RangeError: broken");
+});
+
+test("a reason with half a character is another one, and no message that is refused", async () => {
+  const half = "😀".slice(0, 1);
+  const outcomes: Record<string, () => Error> = {
+    retry: () => new Retry(half), defer: () => new Defer(half), dead: () => new Dead(half), error: () => new Error(half),
+  };
+  const processor = await greeted(async (item, results) => {
+    if (item.name in outcomes) throw outcomes[item.name]();
+    results.reject(1, half);
+  });
+  const ask = async (name: string): Promise<HandlerAnswer__Output> => {
+    processor.give(name, ["Ada", "1"]);
+    return processor.answer();
+  };
+  assert.equal((await ask("retry")).retry?.why, "\ufffd");
+  assert.equal((await ask("defer")).defer?.why, "\ufffd");
+  assert.equal((await ask("dead")).dead?.why, "\ufffd");
+  assert.equal((await ask("error")).retry?.why, "Error: \ufffd");
+  assert.equal((await ask("reject")).ok?.rejected[0].reason, "\ufffd");
 });
 
 test("results that fit no message are dead", async () => {

@@ -75,7 +75,7 @@ def _field(column: OutputColumn, value: Value) -> str:
     if column.kind == "text":
         if not isinstance(value, str):
             raise TypeError(f"{column.name}: a {type(value).__name__} is no text")
-        if not _is_text(value):
+        if not is_text(value):
             raise Unfit(f"{column.name}: not UTF-8 text")
         return value
     if value is None:
@@ -85,7 +85,13 @@ def _field(column: OutputColumn, value: Value) -> str:
     return f"{fitted(Measure(column.name, column.kind == 'int', column.scale), value):f}"
 
 
-def _is_text(value: str) -> bool:
+def to_words(reason: str) -> str:
+    """Words that a message can have. It refuses half a character, such as one of a file name that is no text."""
+    return reason.encode(errors="replace").decode()
+
+
+def is_text(value: str) -> bool:
+    """Whether a message and a report can have it."""
     try:
         value.encode()
     except UnicodeEncodeError:  # half a character

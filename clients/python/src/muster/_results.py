@@ -6,7 +6,7 @@ import decimal
 from collections.abc import Mapping, Sequence
 
 from muster._amounts import Unfit, fitted
-from muster._output import OutputColumn, Value, to_fields
+from muster._output import OutputColumn, Value, is_text, to_fields, to_words
 from muster._report import Group, Row
 from muster.v1 import handler_service_pb2, item_result_pb2
 
@@ -31,7 +31,7 @@ class Results:
         """Adds a row to each of these groups, or to none.
 
         Unfit, to be told by `reject`: a measure with more decimals than its group keeps, a sum that
-        does not fit, a key of more than 1,024 bytes. KeyError, TypeError: the program is wrong.
+        does not fit, a key of more than 1,024 bytes, or with a NUL or half a character. KeyError, TypeError: the program is wrong.
         """
         sums = [(name, key, after) for name, row in rows.items()
                 for key, after in [self._with(name, row)]]
@@ -42,7 +42,7 @@ class Results:
         """The transaction that begins at `line` does not count."""
         if line not in self._lines:
             raise KeyError(f"no transaction begins at line {line}")
-        self._rejected.setdefault(line, reason)
+        self._rejected.setdefault(line, to_words(reason))
 
     def output(self, line: int, values: Mapping[str, Value]) -> None:
         """Returns a record for the transaction that begins at `line`: a value for each of the job's
@@ -79,6 +79,8 @@ class Results:
 
 
 def _fit_key(name: str, key: str) -> str:
+    if not is_text(key):
+        raise Unfit(f"{name}: not UTF-8 text")
     if len(key.encode()) > MAX_KEY_BYTES:
         raise Unfit(f"{name}: longer than {MAX_KEY_BYTES} bytes")
     return key

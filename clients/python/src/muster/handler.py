@@ -17,7 +17,7 @@ from typing import Any, Callable, Optional, cast
 import grpc
 
 from muster._channel import Path
-from muster._output import OutputColumn, to_columns
+from muster._output import OutputColumn, to_columns, to_words
 from muster._report import Group, to_group
 from muster._results import Results
 from muster.v1 import handler_service_pb2, handler_service_pb2_grpc, job_schema_pb2
@@ -189,19 +189,20 @@ def _answer(work: Work, item: Item) -> handler_service_pb2.HandlerAnswer:
         if answer.ByteSize() > _MAX_ANSWER_BYTES:
             raise Dead(f"the results have {answer.ByteSize()} bytes, more than a message may have")
     except Dead as dead:
-        answer.dead.CopyFrom(handler_service_pb2.Dead(why=dead.why))
+        answer.dead.CopyFrom(handler_service_pb2.Dead(why=to_words(dead.why)))
     except Defer as defer:
-        answer.defer.CopyFrom(handler_service_pb2.Defer(why=defer.why))
+        answer.defer.CopyFrom(handler_service_pb2.Defer(why=to_words(defer.why)))
         if defer.after is not None:
             answer.defer.after.FromTimedelta(defer.after)
     except Retry as retry:
-        answer.retry.CopyFrom(handler_service_pb2.Retry(why=retry.why))
+        answer.retry.CopyFrom(handler_service_pb2.Retry(why=to_words(retry.why)))
         if retry.after is not None:
             answer.retry.after.FromTimedelta(retry.after)
     except Exception as error:
         # Only this item has failed: others of the call need not suffer for it.
         log.exception("item %s failed", item.name)
-        answer.retry.CopyFrom(handler_service_pb2.Retry(why=f"{type(error).__name__}: {error}"))
+        why = to_words(f"{type(error).__name__}: {error}")
+        answer.retry.CopyFrom(handler_service_pb2.Retry(why=why))
     return answer
 
 

@@ -16,6 +16,7 @@ import grpc
 
 from muster._batch import to_time
 from muster._channel import Path, StreamStub, Tls, ask, open_channel, stream_stub
+from muster._output import to_words
 from muster._patience import may_pass
 from muster.errors import MusterError, from_rpc, make_error
 from muster.v1 import stream_service_pb2 as pb
@@ -358,7 +359,7 @@ class _Session:
             call()
         except Exception as error:  # pylint: disable=broad-except
             self._handlers.tell(ProcessorError(partition, "handle", error))
-            return f"{type(error).__name__}: {error}" or "failed"
+            return to_words(f"{type(error).__name__}: {error}")
         return ""
 
 
