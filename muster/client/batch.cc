@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/client/upload_stream.h"
 #include "muster/rpc/status.h"
@@ -36,9 +37,7 @@ absl::Status RetryBackoff::WaitAfter(const absl::Status& trouble, const std::sto
     told_ = true;
     on_trouble_(trouble);
   }
-  const absl::Duration wait = std::min(kMinWait * (1 << std::min(failures_, 10)), kMaxWait);
-  ++failures_;
-  base::SleepUnlessStopped(clock_, wait, stop);
+  base::SleepUnlessStopped(clock_, base::ExponentialBackoff(++failures_, kMinWait, kMaxWait), stop);
   return stop.stop_requested() ? absl::CancelledError("stopped") : absl::OkStatus();
 }
 

@@ -220,8 +220,8 @@ bool MayPass(const absl::Status& status) {
 }
 
 absl::Duration WaitAfter(int attempt, const absl::Status& failure, absl::Duration asked) {
-  const absl::Duration backoff = std::min(kFirstBackoff * (1 << (attempt - 1)), kMaxBackoff);
-  return std::max({backoff, asked, base::RetryAfter(failure).value_or(absl::ZeroDuration())});
+  return std::max({base::ExponentialBackoff(attempt, kFirstBackoff, kMaxBackoff), asked,
+                   base::RetryAfter(failure).value_or(absl::ZeroDuration())});
 }
 
 // The seam knows one word for a platform that does not answer.

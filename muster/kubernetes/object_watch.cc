@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/kubernetes/object_watch.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/kubernetes/limits.h"
 #include "muster/kubernetes/workload.h"
@@ -35,7 +35,7 @@ ObjectWatch::ObjectWatch(Client* client, Address address, std::string selector,
       clock_(clock) {}
 
 void ObjectWatch::Run(const std::stop_token& stop) {
-  absl::Duration wait = kFirstBackoff;
+  int in_vain = 0;  // in a row
   while (!stop.stop_requested()) {
     received_ = false;
     const absl::Status status = version_.empty() ? List(stop) : Follow(stop);
@@ -44,8 +44,9 @@ void ObjectWatch::Run(const std::stop_token& stop) {
     if (absl::IsOutOfRange(status)) version_.clear();
     // A watch follows its list at once, and is resumed at once when the server ends it. One that
     // breaks, or ends and has told nothing, is not asked for without rest.
-    wait = received_ ? kFirstBackoff : std::min(wait * 2, kMaxBackoff);
+    in_vain = received_ ? 0 : in_vain + 1;
     if (status.ok() && received_) continue;
+    const absl::Duration wait = base::ExponentialBackoff(in_vain + 1, kFirstBackoff, kMaxBackoff);
     if (!base::SleepUnlessStopped(clock_, wait, stop)) return;
   }
 }

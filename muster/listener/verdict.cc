@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
 
@@ -88,8 +89,8 @@ absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double unifor
 }
 
 absl::Duration DelayForOthers(int dequeue_count, double uniform) {
-  const int doublings = std::clamp(dequeue_count - 1, 0, 62);
-  return std::min(kShortestAway * std::ldexp(1.0, doublings), kLongestAway) * Jitter(uniform);
+  return base::ExponentialBackoff(std::max(dequeue_count, 1), kShortestAway, kLongestAway) *
+         Jitter(uniform);
 }
 
 absl::Duration AwaySpacing::Next() {

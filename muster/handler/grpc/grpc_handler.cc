@@ -10,6 +10,7 @@
 #include "grpcpp/channel.h"
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/handler/grpc/messages.h"
@@ -114,8 +115,6 @@ using handler::Results;
 using handler::WorkItem;
 
 constexpr size_t kMaxWhyBytes = 768;
-// 2^20 × any delay is above any maximum; further doubling would overflow.
-constexpr int kMaxDoublings = 20;
 
 // Of a session that this side has not given up.
 RestartReason ReasonOf(const SessionEnd& end) {
@@ -367,14 +366,13 @@ void Caller::HoldBackLocked(RestartReason reason, const std::string& why, bool i
   refused_ = is_refused;
   why_ = base::Printable(absl::StrCat("it ", why), kMaxWhyBytes);
   const absl::Duration now = options_.clock->Monotonic();
-  absl::Duration delay =
-      is_refused ? options_.max_hold_back
-                 : std::min(options_.first_hold_back * (1 << std::min(failures_, kMaxDoublings)),
-                            options_.max_hold_back);
+  ++failures_;
+  absl::Duration delay = is_refused ? options_.max_hold_back
+                                    : base::ExponentialBackoff(failures_, options_.first_hold_back,
+                                                               options_.max_hold_back);
   // While a server is missing, the next try comes no later than server_due_, after which
   // on_no_server is due.
   if (options_.on_no_server && *server_due_ > now) delay = std::min(delay, *server_due_ - now);
-  ++failures_;
   next_call_ = now + delay;
   changed_.NotifyAll();
   LogLocked(delay);

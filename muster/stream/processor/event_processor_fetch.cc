@@ -121,7 +121,7 @@ absl::Status EventProcessor::ReadAhead(Session* session) {
     max_events =
         static_cast<int>(std::min({by_bytes, by_count, static_cast<size_t>(kMaxReadEvents)}));
     if (partitions_ > options_.fetch_threads) {
-      wait = std::min(kIdleWait, kShortWait * (1 << std::min(state.idle_reads, 8)));
+      wait = base::ExponentialBackoff(state.idle_reads + 1, kShortWait, kIdleWait);
     }
     wait = std::min(wait, options_.replay_check);
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a holder does with a message: update, delete; and clear, which asks for no holder.
-#include <stop_token>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/retry.h"
 #include "services/queue-gateway/operations/limits.h"
 #include "services/queue-gateway/operations/message_text.h"
 #include "services/queue-gateway/operations/operations.h"
@@ -37,7 +37,6 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
 // What `settle` answers for one message, once no other call has it.
 template <typename Settle>
 auto Settled(const Settle& settle, base::Clock* clock) {
-  absl::Duration pause = kFirstPause;
   for (int tries = 1;; ++tries) {
     const absl::Duration began = clock->Monotonic();
     auto results = settle();
@@ -45,7 +44,8 @@ auto Settled(const Settle& settle, base::Clock* clock) {
         clock->Monotonic() - began > kQuick) {
       return results;
     }
-    base::SleepUnlessStopped(clock, std::exchange(pause, 2 * pause), std::stop_token());
+    base::SleepUnlessStopped(
+        clock, base::ExponentialBackoff(tries, kFirstPause, absl::InfiniteDuration()), {});
   }
 }
 
