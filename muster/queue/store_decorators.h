@@ -91,12 +91,12 @@ class InterceptedStore : public QueueStore {
   }
 
  protected:
-  // If Before returns an error, the caller gets that error and the call is not made. For
-  // ListQueues, `queue` has only an account.
-  virtual absl::Status Before(Verb verb, const QueueId& queue) = 0;
+  // Both do nothing unless overridden. If Before returns an error, the caller gets that error and
+  // the call is not made. For ListQueues, `queue` has only an account.
+  virtual absl::Status Before(Verb, const QueueId&) { return absl::OkStatus(); }
   // `useful`: the call succeeded and was not a look at an empty queue. Not called when Before
   // refused the call.
-  virtual void After(Verb verb, const QueueId& queue, bool useful) = 0;
+  virtual void After(Verb, const QueueId&, bool /*useful*/) {}
 
  private:
   // Makes the call between Before and After. `is_useful` judges the result of a successful call.
@@ -137,7 +137,6 @@ class MeteredStore final : public InterceptedStore {
   }
 
  protected:
-  absl::Status Before(Verb, const QueueId&) override { return absl::OkStatus(); }
   void After(Verb verb, const QueueId&, bool useful) override {
     base::MutexLock lock(&mu_);
     Transactions& of_verb = transactions_[static_cast<size_t>(verb)];
@@ -163,7 +162,6 @@ class ThrottledStore final : public InterceptedStore {
  protected:
   // Returns ResourceExhausted with base::RetryAfter when the queue has used up its rate.
   absl::Status Before(Verb verb, const QueueId& queue) override;
-  void After(Verb, const QueueId&, bool) override {}
 
  private:
   // Gains tokens at `per_second`, up to one second's worth; each call takes one.

@@ -69,7 +69,6 @@ class SlowForOneJob final : public queue::InterceptedStore {
     }
     return absl::OkStatus();
   }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 
  private:
   std::promise<void> asked_, answers_;

@@ -33,10 +33,6 @@ class HolderStore final : public queue::InterceptedStore {
 
   std::vector<std::string> asked;
   absl::StatusOr<std::vector<queue::Released>> answer = std::vector<queue::Released>();
-
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
 class HolderWatchTest : public ::testing::Test {

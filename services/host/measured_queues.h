@@ -40,7 +40,6 @@ class MeasuredQueues final : public queue::InterceptedStore {
       const queue::QueueId& queue, absl::Span<const queue::DeadLetterRequest> requests) override;
 
  protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
   void After(queue::Verb verb, const queue::QueueId& queue, bool useful) override;
 
  private:

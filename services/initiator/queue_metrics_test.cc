@@ -32,7 +32,6 @@ class SlowQueues final : public queue::InterceptedStore {
     if (verb == queue::Verb::kStats) clock_->Advance(look_takes);
     return absl::OkStatus();
   }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 
  private:
   base::FakeClock* const clock_;  // not owned

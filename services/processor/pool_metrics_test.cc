@@ -127,10 +127,6 @@ class LosingStore final : public queue::InterceptedStore {
   }
 
   bool interrupts = false;
-
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
 TEST_F(PoolMetricsTest, CountsLostLeases) {

@@ -34,7 +34,6 @@ class UnreachableOnce final : public queue::InterceptedStore {
     if (verb != queue::Verb::kAdministration || std::exchange(was_asked_, true)) return {};
     return absl::UnavailableError("no process listens there");
   }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 
   bool was_asked_ = false;
 };

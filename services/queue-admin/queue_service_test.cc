@@ -52,10 +52,6 @@ class VanishingStore final : public queue::InterceptedStore {
     if (queue.name == "beta") EXPECT_TRUE(InterceptedStore::DeleteQueue(queue).ok());
     return InterceptedStore::Stats(queue);
   }
-
- private:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
 TEST_F(QueueServiceTest, GoesOnBehindAPageOfWhichAQueueWasDeletedMeanwhile) {

@@ -85,10 +85,6 @@ class AnnouncingStore final : public queue::InterceptedStore {
     return put;
   }
 
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
-
  private:
   PutAnnouncer* const announcer_;  // not owned
 };

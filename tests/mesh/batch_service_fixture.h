@@ -97,7 +97,6 @@ class CountedStore final : public queue::InterceptedStore {
     if (verb == queue::Verb::kAdministration) ++administered_;
     return down_ ? absl::UnavailableError("no queue answers") : absl::OkStatus();
   }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 
   std::atomic<int> administered_{0};
   mutable base::Mutex mu_;

@@ -52,9 +52,6 @@ class HurriedStore final : public InterceptedStore {
     const std::optional<absl::Duration> visibility = VisibilityOf(metadata);
     return visibility.has_value() ? WithVisibility(metadata, *visibility / kSpeed) : metadata;
   }
-
-  absl::Status Before(Verb, const QueueId&) override { return absl::OkStatus(); }
-  void After(Verb, const QueueId&, bool) override {}
 };
 
 class JetStreamHarness final : public EngineHarness {

@@ -30,10 +30,6 @@ class StatsStore final : public queue::InterceptedStore {
   std::map<std::string, queue::QueueStats> stats;
   absl::Status answer;
   int looks = 0;
-
- private:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
 // The bounds are 800 items and 80,000 bytes, so a share is 100 items and 10,000 bytes.

@@ -31,10 +31,6 @@ class WatchedStore final : public queue::InterceptedStore {
   }
 
   int looks = 0;
-
- private:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
 // A batch of items of ten records, on a queue that takes `bounds_`.

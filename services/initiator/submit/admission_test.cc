@@ -44,10 +44,6 @@ class FakeQueueDepths final : public queue::InterceptedStore {
   std::map<std::string, queue::QueueStats> depths;
   absl::Status trouble;
   int looks = 0;
-
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
 // One processor takes ten seconds for an item of job "shop"; the limit is one minute of waiting

@@ -53,10 +53,6 @@ class CompletingStore final : public queue::InterceptedStore {
   absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       const queue::QueueId& queue, absl::Span<const queue::DeadLetterRequest> requests) override;
 
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
-
  private:
   const base::Clock* const clock_;  // not owned
   queue::Traits traits_;

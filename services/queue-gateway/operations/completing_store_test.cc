@@ -66,10 +66,6 @@ class PlainEngine final : public queue::InterceptedStore {
   std::vector<queue::UpdateRequest> updates;  // that came so far
   bool refuses_one = false;                   // of the next update
 
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
-
  private:
   queue::Traits traits_;
 };

@@ -268,10 +268,6 @@ class ContendedStore final : public queue::InterceptedStore {
     return InterceptedStore::Delete(queue, receipts);
   }
 
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
-
  private:
   static absl::Status Contended() { return absl::UnavailableError("settled by another call"); }
 

@@ -128,10 +128,6 @@ class DeepStore final : public queue::InterceptedStore {
     stats.ready = 3'000'000'000;
     return stats;
   }
-
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
 // Clients read it into 32 bits: one would see a number below 0.

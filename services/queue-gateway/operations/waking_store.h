@@ -46,7 +46,6 @@ class WakingStore final : public queue::InterceptedStore {
   }
 
  protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
   // A receive, too: the end of its lease may be what comes next.
   void After(queue::Verb verb, const queue::QueueId& queue, bool useful) override {
     if (verb == queue::Verb::kPeek || verb == queue::Verb::kStats) return;

@@ -64,10 +64,6 @@ class ScanWatch final : public queue::InterceptedStore {
   int scans = 0;  // of queues, each from its beginning
   int page = 0;   // messages of an answer at most; 0: as many as are asked for
   std::function<void(const queue::QueueId& queue, uint64_t from)> before_scan;
-
- private:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 };
 
 class BatchEngineTest : public ::testing::Test {

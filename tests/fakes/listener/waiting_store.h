@@ -101,10 +101,6 @@ class WaitingStore final : public queue::InterceptedStore {
     return waits_.begin()->second.patience;
   }
 
- protected:
-  absl::Status Before(queue::Verb, const queue::QueueId&) override { return absl::OkStatus(); }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
-
  private:
   struct Waiting {
     queue::QueueId queue;

@@ -179,7 +179,6 @@ class FragileQueues final : public queue::InterceptedStore {
     base::MutexLock lock(&mu_);
     return verb == queue::Verb::kStats ? failure_ : absl::OkStatus();
   }
-  void After(queue::Verb, const queue::QueueId&, bool) override {}
 
  private:
   Barrier barrier_;
