@@ -57,15 +57,15 @@ Character Decode(absl::string_view text) {
   return {form.more + 1, code_point};
 }
 
-// Most text is ASCII, eight bytes of which are checked at once.
-size_t AsciiPrefix(absl::string_view text) {
-  size_t i = 0;
-  for (; i + 8 <= text.size(); i += 8) {
-    uint64_t word;
-    std::memcpy(&word, text.data() + i, 8);
-    if ((word & 0x8080808080808080u) != 0) break;
+// Bytes at the start of `text` that are ASCII for certain; a multiple of 8.
+size_t AsciiWords(absl::string_view text) {
+  constexpr uint64_t kHighBits = 0x8080808080808080u;
+  size_t at = 0;
+  for (uint64_t word; at + sizeof(word) <= text.size(); at += sizeof(word)) {
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    if ((word & kHighBits) != 0) break;
   }
-  return i;
+  return at;
 }
 
 }  // namespace
@@ -79,14 +79,15 @@ size_t PrintableUtf8Prefix(absl::string_view text) {
   return is_control ? 0 : c.bytes;
 }
 
-bool IsValidUtf8(absl::string_view text) {
-  while (true) {
-    text.remove_prefix(AsciiPrefix(text));
-    if (text.empty()) return true;
-    const size_t size = Utf8Prefix(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
+size_t FirstInvalidUtf8(absl::string_view text) {
+  size_t at = AsciiWords(text);
+  while (at < text.size()) {
+    const size_t bytes = Utf8Prefix(text.substr(at));
+    if (bytes == 0) return at;
+    at += bytes;
+    if (bytes > 1) at += AsciiWords(text.substr(at));
   }
+  return at;
 }
 
 std::string Printable(absl::string_view text, size_t max_bytes) {

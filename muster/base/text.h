@@ -22,7 +22,11 @@ size_t Utf8Prefix(absl::string_view text);
 // paragraph separators U+2028 and U+2029.
 size_t PrintableUtf8Prefix(absl::string_view text);
 
-bool IsValidUtf8(absl::string_view text);
+// The position of the first byte that begins no valid character, at the speed of reading the text;
+// text.size() when there is none. (simdjson only says whether there is one.)
+size_t FirstInvalidUtf8(absl::string_view text);
+
+inline bool IsValidUtf8(absl::string_view text) { return FirstInvalidUtf8(text) == text.size(); }
 
 // `text`, which comes from elsewhere, made fit for a result and for one line: each byte that is not
 // printable UTF-8 becomes "?", and the text is cut to `max_bytes` between characters.

@@ -87,12 +87,7 @@ class ByteScan {
   uint64_t mask_ = 0;  // its wanted positions that were not visited yet
 };
 
-// Finding the place where a text stops being UTF-8, at the speed of reading it.
-
+// At the speed of reading it.
 bool IsAscii(absl::string_view text);
-
-// The position of the first byte that begins no valid character (base/text.h); text.size() when
-// there is none.
-size_t FirstInvalidUtf8(absl::string_view text);
 
 }  // namespace muster::input

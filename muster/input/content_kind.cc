@@ -77,7 +77,8 @@ const Magic kMagics[] = {
 // Whether `text` has bytes that no text has.
 bool HasBinary(absl::string_view text) {
   const auto is_control = [](unsigned char c) { return c < 0x07 || (c > 0x0D && c < 0x1B); };
-  return std::any_of(text.begin(), text.end(), is_control) || FirstInvalidUtf8(text) < text.size();
+  return std::any_of(text.begin(), text.end(), is_control) ||
+         base::FirstInvalidUtf8(text) < text.size();
 }
 
 absl::Status CheckZip(absl::string_view text) {
@@ -150,7 +151,7 @@ absl::Status CheckEncoding(absl::string_view text, bool is_all) {
   size_t first_byte = 0;
   ForEachWholeLine(text, is_all, [&](absl::string_view line, int64_t number) {
     ++lines;
-    const size_t bad = std::min(FirstInvalidUtf8(line), line.find('\0'));
+    const size_t bad = std::min(base::FirstInvalidUtf8(line), line.find('\0'));
     if (bad >= line.size()) {
       letters_of_utf8 += IsAscii(line) ? 0 : 1;
       return;

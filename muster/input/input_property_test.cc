@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/base/text.h"
 #include "muster/input/byte_scan.h"
 #include "muster/input/byte_source.h"
 #include "muster/input/record_parser.h"
@@ -238,10 +239,10 @@ TEST_F(InputPropertyTest, Utf8IsFoundBrokenWhereItWasBroken) {
     std::string text;
     for (size_t i = Below(40); i > 0; --i) text += letters[Below(letters.size())];
     const size_t whole = text.size();
-    EXPECT_EQ(FirstInvalidUtf8(text), whole) << Story(text);
+    EXPECT_EQ(base::FirstInvalidUtf8(text), whole) << Story(text);
     EXPECT_EQ(IsAscii(text), text.find_first_of("\xC3\xE2\xF0") == std::string::npos);
     text += "\xED\xA0\x80 and more";
-    EXPECT_EQ(FirstInvalidUtf8(text), whole) << Story(text);
+    EXPECT_EQ(base::FirstInvalidUtf8(text), whole) << Story(text);
   }
 }
 

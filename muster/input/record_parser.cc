@@ -123,7 +123,7 @@ size_t CsvParser::TakeQuotedRecord() {
 void CsvParser::Take(absl::string_view record, const absl::string_view* fields, size_t count) {
   if (!shape_.refusal.empty()) return Reject(shape_.refusal);
   if (!ascii_) {
-    const size_t bad = FirstInvalidUtf8(record);
+    const size_t bad = base::FirstInvalidUtf8(record);
     if (bad != record.size())
       return Reject(absl::StrCat("not UTF-8: byte ", bad + 1, " of the row"));
   }
@@ -233,7 +233,7 @@ void RecordParser::ParseLines(absl::string_view slice, int64_t first_line,
     out->fields.resize(first_field + format_.columns.size());
     absl::string_view* fields = out->fields.data() + first_field;
     std::string refusal;
-    if (const size_t bad = FirstInvalidUtf8(text); bad != text.size()) {
+    if (const size_t bad = base::FirstInvalidUtf8(text); bad != text.size()) {
       refusal = absl::StrCat("not UTF-8: byte ", bad + 1, " of the line");
     } else if (suspicious) {
       // A CR may stand between the tokens of JSON.

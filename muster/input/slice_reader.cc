@@ -149,7 +149,7 @@ absl::StatusOr<CsvRecord> MeasureHeader(absl::string_view text, const InputForma
     return absl::InvalidArgumentError(
         absl::StrCat("the header cannot be read: ", FaultReason(record)));
   }
-  if (const size_t bad = FirstInvalidUtf8(text.substr(0, record.text)); bad != record.text) {
+  if (const size_t bad = base::FirstInvalidUtf8(text.substr(0, record.text)); bad != record.text) {
     return absl::InvalidArgumentError(
         absl::StrCat("the header is not UTF-8: byte ", bad + 1, " of it", EncodingHint(text)));
   }

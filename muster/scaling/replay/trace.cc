@@ -14,7 +14,6 @@
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
-#include "muster/input/byte_scan.h"
 #include "muster/input/byte_source.h"
 #include "muster/input/csv.h"
 #include "muster/input/format.h"
@@ -336,7 +335,7 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
 
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& name,
                                  const TraceOptions& options) {
-  if (input::FirstInvalidUtf8(text) < text.size()) {
+  if (!base::IsValidUtf8(text)) {
     return absl::InvalidArgumentError(absl::StrCat(name, " is no text in UTF-8"));
   }
   CsvWalk walk(text, name);
