@@ -7,7 +7,6 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/status.h"
 
 namespace muster::base {
 

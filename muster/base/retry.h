@@ -22,6 +22,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/random.h"
+#include "muster/base/status.h"
 
 namespace muster::base {
 
@@ -90,12 +91,6 @@ class RetryPolicy {
   }
 
  private:
-  static const absl::Status& StatusOf(const absl::Status& status) { return status; }
-  template <typename T>
-  static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
-    return result.status();
-  }
-
   absl::Duration TimeoutOf(int attempt) const;
   absl::Duration BackoffAfter(int attempt);
   // OK once it is time for the next attempt; otherwise what Run ends with.

@@ -15,6 +15,13 @@
 
 namespace muster::base {
 
+// Of what a call returned, a Status or a StatusOr.
+inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
 // `status` with "context: " before its message; code and payloads are kept. OK stays OK.
 inline absl::Status Annotate(const absl::Status& status, absl::string_view context) {
   if (status.ok()) return status;

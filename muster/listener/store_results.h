@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/status.h"
 
 namespace muster::listener {
 
@@ -16,12 +17,6 @@ namespace muster::listener {
 // deleted by the next holder). Both are normal.
 inline bool IsStale(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
-}
-
-inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
-template <typename T>
-const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
-  return result.status();
 }
 
 // Returns `results`, or Internal when their number differs from `asked`.
@@ -39,7 +34,8 @@ template <typename Result>
 absl::Status FirstError(const absl::StatusOr<std::vector<Result>>& results) {
   if (!results.ok()) return results.status();
   for (const Result& result : *results) {
-    if (!StatusOf(result).ok() && !IsStale(StatusOf(result))) return StatusOf(result);
+    const absl::Status& status = base::StatusOf(result);
+    if (!status.ok() && !IsStale(status)) return status;
   }
   return absl::OkStatus();
 }

@@ -25,12 +25,6 @@ using queue::QueueId;
 constexpr int64_t kMaxEnvelopeBytes = 8 << 10;
 constexpr int64_t kMinPayloadBytes = 64 << 10;
 
-const absl::Status& StatusOf(const absl::Status& status) { return status; }
-template <typename T>
-const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
-  return result.status();
-}
-
 class JetStreamQueueStore final : public queue::QueueStore {
  public:
   JetStreamQueueStore(nats::Connection* connection, const Options& options)
@@ -123,7 +117,7 @@ class JetStreamQueueStore final : public queue::QueueStore {
   std::invoke_result_t<Call, StreamQueue&> On(const QueueId& queue, Call call) {
     MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<StreamQueue> found, queues_.Find(queue));
     auto result = call(*found);
-    if (absl::IsUnavailable(StatusOf(result)) && queues_.IsGone(queue)) return NoQueue(queue);
+    if (absl::IsUnavailable(base::StatusOf(result)) && queues_.IsGone(queue)) return NoQueue(queue);
     return result;
   }
 

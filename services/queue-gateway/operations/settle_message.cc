@@ -28,20 +28,14 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(1);
 // An engine that cannot be reached says so after seconds, and is not asked again.
 constexpr absl::Duration kQuick = absl::Milliseconds(100);
 
-const absl::Status& StatusOf(const absl::Status& status) { return status; }
-template <typename T>
-const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
-  return result.status();
-}
-
 // What `settle` answers for one message, once no other call has it.
 template <typename Settle>
 auto Settled(const Settle& settle, base::Clock* clock) {
   for (int tries = 1;; ++tries) {
     const absl::Duration began = clock->Monotonic();
     auto results = settle();
-    if (!results.ok() || !absl::IsUnavailable(StatusOf(results->front())) || tries == kTries ||
-        clock->Monotonic() - began > kQuick) {
+    if (!results.ok() || !absl::IsUnavailable(base::StatusOf(results->front())) ||
+        tries == kTries || clock->Monotonic() - began > kQuick) {
       return results;
     }
     base::SleepUnlessStopped(
