@@ -63,10 +63,7 @@ void Follower::Run(uint64_t batch) {
 
 absl::StatusOr<v1::BatchStatus> Follower::AwaitEnd(absl::Duration timeout,
                                                    const std::stop_token& stop) {
-  const std::stop_callback wake(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback wake(stop, base::WakeAll{&mu_, &changed_});
   const absl::Duration deadline = environment_->clock->Monotonic() + timeout;
   {
     base::MutexLock lock(&mu_);

@@ -47,10 +47,7 @@ bool SleepUnlessStopped(Clock* clock, absl::Duration duration, const std::stop_t
   Mutex mu;
   CondVar stopped;
   // Under the lock, so that the request cannot fall between the check and the wait below.
-  const std::stop_callback wake(stop, [&] {
-    MutexLock lock(&mu);
-    stopped.NotifyAll();
-  });
+  const std::stop_callback wake(stop, WakeAll{&mu, &stopped});
   MutexLock lock(&mu);
   while (!stop.stop_requested()) {
     if (clock->Monotonic() >= deadline) return true;

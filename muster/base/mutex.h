@@ -71,6 +71,19 @@ class CondVar {
   std::condition_variable cv_;
 };
 
+// Wakes those that wait at `condition` with `mutex`; the callback of a stop token, for example:
+//   const std::stop_callback wake(stop, base::WakeAll{&mu_, &changed_});
+// Takes the mutex, so that nobody is between a look at the token and the wait.
+struct WakeAll {
+  Mutex* mutex;        // not owned
+  CondVar* condition;  // not owned
+
+  void operator()() const {
+    MutexLock lock(mutex);
+    condition->NotifyAll();
+  }
+};
+
 // KeyedMutex: a mutex for each key.
 
 // Thread-safe.

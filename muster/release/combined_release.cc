@@ -47,10 +47,7 @@ void CombinedRelease::OnEvent(const bus::InterRoleCommunicationEvent& event) {
 }
 
 absl::StatusOr<ReleaseState> CombinedRelease::Wait(const std::stop_token& stop) {
-  const std::stop_callback wake(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback wake(stop, base::WakeAll{&mu_, &changed_});
   base::MutexLock lock(&mu_);
   while (!end_.has_value()) {
     if (stop.stop_requested()) {

@@ -28,10 +28,7 @@ void ListeningRelease::OnEvent(const bus::InterRoleCommunicationEvent& event) {
 }
 
 absl::Status ListeningRelease::Wait(const std::stop_token& stop) {
-  const std::stop_callback wake(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback wake(stop, base::WakeAll{&mu_, &changed_});
   base::MutexLock lock(&mu_);
   while (!released_ && !stop.stop_requested()) changed_.Wait(&mu_);
   if (released_) return absl::OkStatus();

@@ -254,10 +254,7 @@ void Host::TellWaiting(absl::string_view what, absl::string_view where, const ab
 }
 
 absl::Status Host::AwaitEnd(const std::stop_token& stop) {
-  const std::stop_callback wake(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback wake(stop, base::WakeAll{&mu_, &changed_});
   base::MutexLock lock(&mu_);
   while (!failed_.has_value() && !stop.stop_requested()) changed_.Wait(&mu_);
   return failed_.value_or(absl::OkStatus());

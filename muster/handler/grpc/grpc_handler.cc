@@ -182,10 +182,7 @@ std::variant<Caller::SessionPtr, Outcome> Caller::AwaitSession(const WorkItem& i
                                                                absl::Duration until) {
   std::stop_source waiting;
   const auto end_wait = [&waiting] { waiting.request_stop(); };
-  const std::stop_callback on_end(waiting.get_token(), [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback on_end(waiting.get_token(), base::WakeAll{&mu_, &changed_});
   const std::stop_callback on_stop(item.stop_token(), end_wait);
   const std::stop_callback on_drain(options_.draining, end_wait);
   SessionPtr over;  // dies after the lock is let go

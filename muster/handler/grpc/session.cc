@@ -67,10 +67,7 @@ Session::~Session() {
 
 absl::StatusOr<v1::Ready> Session::AwaitReady(absl::Duration deadline,
                                               const std::stop_token& stop) {
-  const std::stop_callback on_stop(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback on_stop(stop, base::WakeAll{&mu_, &changed_});
   base::MutexLock lock(&mu_);
   while (true) {
     if (end_ != nullptr) return absl::AbortedError(end_->why);
@@ -83,10 +80,7 @@ absl::StatusOr<v1::Ready> Session::AwaitReady(absl::Duration deadline,
 }
 
 absl::Status Session::AcquireSlot(absl::Duration deadline, const std::stop_token& stop) {
-  const std::stop_callback on_stop(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback on_stop(stop, base::WakeAll{&mu_, &changed_});
   base::MutexLock lock(&mu_);
   while (true) {
     if (end_ != nullptr || cancelled_) return absl::AbortedError("the session is over");
@@ -111,10 +105,7 @@ void Session::ReleaseSlot() {
 Reply Session::Ask(const v1::WorkRequest& item, absl::Duration deadline,
                    const std::stop_token& stop) {
   const std::string& name = item.item().item();
-  const std::stop_callback on_stop(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback on_stop(stop, base::WakeAll{&mu_, &changed_});
   Reply reply;
   base::MutexLock lock(&mu_);
   MUSTER_CHECK(slots_taken_ > 0, "item ", name, " without a slot, taken ", slots_taken_);

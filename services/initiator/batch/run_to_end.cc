@@ -24,10 +24,7 @@ void Wakeup::Fail(absl::Status why) {
 
 absl::Status Wakeup::Await(base::Clock* clock, absl::Duration deadline,
                            const std::stop_token& stop) {
-  const std::stop_callback wake(stop, [this] {
-    base::MutexLock lock(&mu_);
-    changed_.NotifyAll();
-  });
+  const std::stop_callback wake(stop, base::WakeAll{&mu_, &changed_});
   base::MutexLock lock(&mu_);
   while (!notified_ && failed_.ok() && !stop.stop_requested()) {
     if (clock->WaitUntil(&changed_, &mu_, deadline)) break;
