@@ -18,32 +18,16 @@ constexpr int kLooks = 3;
 }  // namespace
 
 HeldWatch::HeldWatch(Sources sources)
-    : sources_(std::move(sources)), thread_([this] { Watch(); }) {}
-
-HeldWatch::~HeldWatch() {
-  {
-    base::MutexLock lock(&mu_);
-    is_stopping_ = true;
-    stopped_.NotifyAll();
-  }
-  thread_.join();
-}
+    : sources_(std::move(sources)), thread_([this](const std::stop_token& stop) { Watch(stop); }) {}
 
 std::optional<item::HeldSummary> HeldWatch::found() const {
   base::MutexLock lock(&mu_);
   return found_;
 }
 
-void HeldWatch::Watch() {
+void HeldWatch::Watch(const std::stop_token& stop) {
   for (int looks = 0; looks < kLooks;) {
-    {
-      base::MutexLock lock(&mu_);
-      const absl::Duration next = sources_.clock->Monotonic() + kLookEvery;
-      while (!is_stopping_ && sources_.clock->Monotonic() < next) {
-        sources_.clock->WaitUntil(&stopped_, &mu_, next);
-      }
-      if (is_stopping_) return;
-    }
+    if (!base::SleepUnlessStopped(sources_.clock, kLookEvery, stop)) return;
     const absl::StatusOr<std::optional<item::HeldSummary>> held = Look();
     if (!held.ok()) {
       base::Log(base::kWarning, "cannot tell whether keys are held",

@@ -33,22 +33,19 @@ class HeldWatch {
     std::function<void()> on_held;
   };
   explicit HeldWatch(Sources sources);
-  ~HeldWatch();
 
   // What is held, if that has ended the run.
   std::optional<item::HeldSummary> found() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void Watch() ABSL_LOCKS_EXCLUDED(mu_);
+  void Watch(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
   // nullopt: something else goes on, or nothing is held.
   absl::StatusOr<std::optional<item::HeldSummary>> Look() const;
 
   const Sources sources_;
   mutable base::Mutex mu_;
-  base::CondVar stopped_;
-  bool is_stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<item::HeldSummary> found_ ABSL_GUARDED_BY(mu_);
-  std::thread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // last: it uses all of the above
 };
 
 }  // namespace muster::cli

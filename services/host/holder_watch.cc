@@ -20,27 +20,11 @@ HolderWatch::HolderWatch(std::string self, bus::Roster* roster, queue::QueueStor
       dead_holders_(telemetry::Counters<0>(metrics, telemetry::kDeadHolders).With({})),
       messages_(metrics, telemetry::kDeadHolderMessages) {}
 
-HolderWatch::~HolderWatch() {
-  {
-    base::MutexLock lock(&mu_);
-    stopping_ = true;
-    stopped_.NotifyAll();
-  }
-  if (thread_.joinable()) thread_.join();
-}
-
 void HolderWatch::Start() {
-  thread_ = std::thread([this] { Run(); });
-}
-
-void HolderWatch::Run() {
-  while (true) {
-    const absl::Duration next = clock_->Monotonic() + Look();
-    base::MutexLock lock(&mu_);
-    while (!stopping_ && !clock_->WaitUntil(&stopped_, &mu_, next)) {
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    while (base::SleepUnlessStopped(clock_, Look(), stop)) {
     }
-    if (stopping_) return;
-  }
+  });
 }
 
 absl::Duration HolderWatch::Look() {

@@ -15,7 +15,6 @@
 
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/base/mutex.h"
 #include "muster/bus/roster.h"
 #include "muster/bus/trigger_bus.h"
 #include "muster/queue/queue_store.h"
@@ -28,14 +27,13 @@ namespace muster::host {
 inline constexpr absl::Duration kSilentHolder = absl::Milliseconds(2250);
 inline constexpr absl::Duration kAskAgain = absl::Seconds(1);
 
-// Thread-safe.
+// Thread-safe. Its end waits for the call that is under way.
 class HolderWatch {
  public:
   // `self` is the name of this instance, and as such the sender of triggers. No pointer is owned.
   // `metrics` may be null: what is given back is not counted.
   HolderWatch(std::string self, bus::Roster* roster, queue::QueueStore* queues,
               bus::TriggerBus* bus, base::Clock* clock, telemetry::Registry* metrics = nullptr);
-  ~HolderWatch();  // ends the thread, after the call that is under way
   HolderWatch(const HolderWatch&) = delete;
   HolderWatch& operator=(const HolderWatch&) = delete;
 
@@ -47,7 +45,6 @@ class HolderWatch {
   absl::Duration Look();
 
  private:
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Returns false when the instance may live.
   bool Release(const bus::Silence::Instance& silent);
 
@@ -60,11 +57,7 @@ class HolderWatch {
   const telemetry::Counters<1> messages_;
   // When each silent instance is asked for again. Bounded by the roster.
   std::map<std::string, absl::Duration> asks_at_;
-
-  base::Mutex mu_;
-  base::CondVar stopped_;
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread thread_;
+  std::jthread thread_;  // last: it uses all of the above
 };
 
 }  // namespace muster::host
