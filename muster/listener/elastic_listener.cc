@@ -25,13 +25,6 @@ std::function<void(const absl::Status&)> OrLog(std::function<void(const absl::St
   };
 }
 
-VerdictRules RulesOf(const ListenerOptions& options) {
-  return {.max_attempts = options.max_attempts,
-          .minimum_retry_delay = options.minimum_retry_delay,
-          .maximum_retry_delay = options.maximum_retry_delay,
-          .has_output_queue = options.output_queue.has_value()};
-}
-
 }  // namespace
 
 ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
@@ -272,28 +265,15 @@ absl::Status ElasticListener::Stop(absl::Duration grace) {
 
 // Stops the sources of new work first: nothing new arrives while the current messages are finished.
 absl::Status ElasticListener::StopOnce(absl::Duration grace) {
-  absl::Status status;
   const absl::Duration deadline = clock_->Monotonic() + grace;
   StopSenders();
   ReleaseUnbegun();
   if (!options_.stops_patiently) leases_.StopAll();
-  // So that also a store that is away lets the listener end within the grace.
-  const absl::Duration last_retry = deadline - std::min(grace / 2, store_->traits().longest_call);
-  bool is_settled = roster_.AwaitNone(last_retry) && settler_.Drain(last_retry);
-  if (!is_settled) {
-    settler_.StopRetrying();
-    is_settled = roster_.AwaitNone(deadline) && settler_.Drain(deadline);
-  }
-  if (!is_settled) {
-    status = absl::DeadlineExceededError(
-        absl::StrCat("stopping took longer than ", absl::FormatDuration(grace), "; ",
-                     leases_.unsettled(), " messages are left to their leases"));
-    settler_.Cancel();
+  const absl::Status status = settler_.Finish(
+      [this](absl::Duration until) { return roster_.AwaitNone(until); }, deadline, grace);
+  if (absl::IsDeadlineExceeded(status)) {
     renewer_.Stop();
     leases_.StopAll();
-  } else if (settler_.left_some()) {
-    status = absl::UnavailableError(
-        "the store did not answer; what was worked on is left to the ends of its leases");
   }
   JoinTasks();
   settler_.Cancel();

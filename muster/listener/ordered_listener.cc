@@ -23,13 +23,6 @@ void Log(const absl::Status& status) {
   base::Log(base::kWarning, "listener error", {{"status", status.ToString()}});
 }
 
-VerdictRules RulesOf(const ListenerOptions& options) {
-  return {.max_attempts = options.max_attempts,
-          .minimum_retry_delay = options.minimum_retry_delay,
-          .maximum_retry_delay = options.maximum_retry_delay,
-          .has_output_queue = options.output_queue.has_value()};
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<OrderedListener>> OrderedListener::Create(

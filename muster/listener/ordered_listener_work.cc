@@ -297,27 +297,14 @@ absl::Status OrderedListener::Stop(absl::Duration grace) {
 }
 
 absl::Status OrderedListener::StopOnce(absl::Duration grace) {
-  absl::Status status;
   const absl::Duration deadline = clock_->Monotonic() + grace;
   StopReading();
   if (!options_.stops_patiently) leases_.StopAll();
-  // So that also a store that is away lets the listener end within the grace.
-  const absl::Duration last_retry = deadline - std::min(grace / 2, store_->traits().longest_call);
-  bool is_settled = AwaitWorkers(last_retry) && settler_.Drain(last_retry);
-  if (!is_settled) {
-    settler_.StopRetrying();
-    is_settled = AwaitWorkers(deadline) && settler_.Drain(deadline);
-  }
-  if (!is_settled) {
-    status = absl::DeadlineExceededError(
-        absl::StrCat("stopping took longer than ", absl::FormatDuration(grace), "; ",
-                     leases_.unsettled(), " messages are left to their leases"));
-    settler_.Cancel();
+  const absl::Status status = settler_.Finish(
+      [this](absl::Duration until) { return AwaitWorkers(until); }, deadline, grace);
+  if (absl::IsDeadlineExceeded(status)) {
     renewer_.Stop();
     leases_.StopAll();
-  } else if (settler_.left_some()) {
-    status = absl::UnavailableError(
-        "the store did not answer; what was worked on is left to the ends of its leases");
   }
   AwaitWorkers(absl::InfiniteDuration());
   threads_.Join();

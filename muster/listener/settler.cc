@@ -78,9 +78,30 @@ bool Settler::Drain(absl::Duration deadline) {
   return true;
 }
 
+absl::Status Settler::Finish(absl::FunctionRef<bool(absl::Duration deadline)> await_work,
+                             absl::Duration deadline, absl::Duration grace) {
+  // So that also a store that is away lets the listener end within the grace.
+  const absl::Duration last_retry = deadline - std::min(grace / 2, store_->traits().longest_call);
+  bool is_settled = await_work(last_retry) && Drain(last_retry);
+  if (!is_settled) {
+    no_retries_.request_stop();
+    is_settled = await_work(deadline) && Drain(deadline);
+  }
+  if (!is_settled) {
+    const absl::Status late = absl::DeadlineExceededError(
+        absl::StrCat("stopping took longer than ", absl::FormatDuration(grace), "; ",
+                     leases_->unsettled(), " messages are left to their leases"));
+    Cancel();
+    return late;
+  }
+  if (!store_is_away_) return absl::OkStatus();
+  return absl::UnavailableError(
+      "the store did not answer; what was worked on is left to the ends of its leases");
+}
+
 void Settler::Cancel() {
   cancelled_.request_stop();
-  StopRetrying();
+  no_retries_.request_stop();
   Drain(absl::InfiniteDuration());
   base::MutexLock lock(&join_mu_);
   if (thread_.joinable()) thread_.join();

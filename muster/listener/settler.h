@@ -75,12 +75,13 @@ class Settler {
   // (Clock::Monotonic) came first; the settler then works on until Cancel.
   bool Drain(absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // From now on a call that fails is not repeated, and after the first one that the store does not
-  // answer the rest is left to the ends of its leases: the settler ends within the time of one
-  // call.
-  void StopRetrying() { no_retries_.request_stop(); }
-  // Whether that is how it ended. Call it once Drain has returned true.
-  bool left_some() const { return store_is_away_; }
+  // The end of a listener: waits for its work (`await_work` as Drain) and drains, within `grace`,
+  // which ends at `deadline`. Towards its end a call that fails is not repeated, and after the
+  // first one that the store does not answer the rest is left to the ends of its leases:
+  // Unavailable. DeadlineExceeded: that was not enough, either, and the settler was cancelled.
+  absl::Status Finish(absl::FunctionRef<bool(absl::Duration deadline)> await_work,
+                      absl::Duration deadline, absl::Duration grace)
+      ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
   // Stops retrying, leaves unsettled leases to expire, and waits for the thread to end.
   void Cancel() ABSL_LOCKS_EXCLUDED(mu_, join_mu_);

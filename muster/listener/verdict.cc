@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
+#include "muster/listener/listener.h"
 #include "muster/queue/limits.h"
 
 namespace muster::listener {
@@ -81,6 +82,13 @@ Verdict JudgeOk(Settlement settlement, const VerdictRules& rules) {
 }
 
 }  // namespace
+
+VerdictRules RulesOf(const ListenerOptions& options) {
+  return {.max_attempts = options.max_attempts,
+          .minimum_retry_delay = options.minimum_retry_delay,
+          .maximum_retry_delay = options.maximum_retry_delay,
+          .has_output_queue = options.output_queue.has_value()};
+}
 
 absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double uniform) {
   const int doublings = std::clamp(attempts - 1, 0, 62);

@@ -18,6 +18,8 @@
 
 namespace muster::listener {
 
+struct ListenerOptions;
+
 struct Verdict {
   enum class Action {
     kDelete,      // put `outputs`, then delete
@@ -43,6 +45,8 @@ struct VerdictRules {
   absl::Duration maximum_retry_delay = absl::Minutes(1);
   bool has_output_queue = false;
 };
+
+VerdictRules RulesOf(const ListenerOptions& options);
 
 // minimum × 2^(attempts − 1), × [0.8, 1.2) by `uniform` in [0, 1), at most the maximum.
 absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double uniform);
