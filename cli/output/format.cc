@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/text.h"
 #include "nlohmann/json.hpp"
 
@@ -96,6 +97,14 @@ std::string Counted(uint64_t number, absl::string_view thing) {
 
 std::string Rfc3339(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+std::string TimeCell(bool has, const google::protobuf::Timestamp& time) {
+  return has ? Rfc3339(base::FromProto(time)) : "-";
+}
+
+nlohmann::ordered_json TimeJson(bool has, const google::protobuf::Timestamp& time) {
+  return has ? nlohmann::ordered_json(Rfc3339(base::FromProto(time))) : nlohmann::ordered_json();
 }
 
 std::string EnumName(absl::string_view name, absl::string_view prefix) {

@@ -13,6 +13,10 @@
 #include "cli/output/environment.h"
 #include "nlohmann/json_fwd.hpp"
 
+namespace google::protobuf {
+class Timestamp;
+}
+
 namespace muster::cli {
 
 enum class Align { kLeft, kRight };
@@ -52,6 +56,10 @@ std::string Grouped(uint64_t number);
 std::string Counted(uint64_t number, absl::string_view thing);
 // RFC 3339, UTC, milliseconds.
 std::string Rfc3339(absl::Time time);
+// The same of a message's field; "-" and null where the message lacks it:
+// TimeJson(target.has_deadline(), target.deadline()).
+std::string TimeCell(bool has, const google::protobuf::Timestamp& time);
+nlohmann::ordered_json TimeJson(bool has, const google::protobuf::Timestamp& time);
 // The name of an enum value of a proto, in lower case and without `prefix`.
 std::string EnumName(absl::string_view name, absl::string_view prefix);
 // "-" where there is nothing to say.

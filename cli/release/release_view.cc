@@ -12,14 +12,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string TimeCell(bool is_set, const google::protobuf::Timestamp& time) {
-  return is_set ? Rfc3339(base::FromProto(time)) : "-";
-}
-
-ordered_json TimeJson(bool is_set, const google::protobuf::Timestamp& time) {
-  return is_set ? ordered_json(Rfc3339(base::FromProto(time))) : ordered_json();
-}
-
 ordered_json SecondsJson(const std::optional<absl::Duration>& duration) {
   return duration.has_value() ? ordered_json(absl::ToDoubleSeconds(*duration)) : ordered_json();
 }

@@ -29,10 +29,6 @@ std::string DurationCell(const google::protobuf::Duration& duration) {
   return scaling::policy::ShowDuration(base::FromProto(duration));
 }
 
-ordered_json TimeJson(bool has, const google::protobuf::Timestamp& time) {
-  return has ? ordered_json(Rfc3339(base::FromProto(time))) : ordered_json();
-}
-
 ordered_json SecondsJson(bool has, const google::protobuf::Duration& duration) {
   if (!has) return {};
   return absl::ToDoubleSeconds(base::FromProto(duration));

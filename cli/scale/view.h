@@ -11,7 +11,6 @@
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "google/protobuf/duration.pb.h"
-#include "google/protobuf/timestamp.pb.h"
 #include "muster/v1/scaling_service.pb.h"
 #include "nlohmann/json.hpp"
 
@@ -25,8 +24,7 @@ std::string FromNow(absl::Time time, absl::Time now);
 // "4 min 30 s".
 std::string DurationCell(const google::protobuf::Duration& duration);
 
-// Each is null where the message lacks it: TimeJson(target.has_deadline(), target.deadline()).
-nlohmann::ordered_json TimeJson(bool has, const google::protobuf::Timestamp& time);
+// Null where the message lacks it, as of TimeJson.
 nlohmann::ordered_json SecondsJson(bool has, const google::protobuf::Duration& duration);
 
 // What a scaling agent has decided, for people and for programs.

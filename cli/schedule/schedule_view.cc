@@ -12,14 +12,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string TimeCell(bool is_set, const google::protobuf::Timestamp& time) {
-  return is_set ? Rfc3339(base::FromProto(time)) : "-";
-}
-
-ordered_json TimeJson(bool is_set, const google::protobuf::Timestamp& time) {
-  return is_set ? ordered_json(Rfc3339(base::FromProto(time))) : ordered_json();
-}
-
 const char* StateOf(const v1::Schedule& schedule) {
   if (schedule.has_ended()) return "ended";
   return schedule.paused() ? "paused" : "active";
