@@ -21,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
+#include "muster/os/process_identity.h"
 
 namespace muster::os {
 
@@ -227,14 +228,6 @@ std::string DescribeEnd(int status, const rusage& usage) {
   constexpr int64_t kKibPerMib = 1024;
   return absl::StrCat(DescribeStatus(status), ", peak memory ",
                       (usage.ru_maxrss + kKibPerMib - 1) / kKibPerMib, " MiB");
-}
-
-int OpenPidfd(pid_t pid) {
-#ifdef SYS_pidfd_open
-  return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // close-on-exec by itself
-#else
-  return -1;
-#endif
 }
 
 }  // namespace

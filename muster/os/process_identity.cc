@@ -28,14 +28,6 @@ std::string ReadProc(const std::string& path) {
   return std::move(text).str();
 }
 
-int OpenProcess(pid_t pid) {
-#ifdef SYS_pidfd_open
-  return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // close-on-exec by itself
-#else
-  return -1;
-#endif
-}
-
 int SignalProcess(int pidfd, pid_t pid, int signal_number) {
 #ifdef SYS_pidfd_send_signal
   if (pidfd >= 0) {
@@ -46,6 +38,14 @@ int SignalProcess(int pidfd, pid_t pid, int signal_number) {
 }
 
 }  // namespace
+
+int OpenPidfd(pid_t pid) {
+#ifdef SYS_pidfd_open
+  return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // close-on-exec by itself
+#else
+  return -1;
+#endif
+}
 
 std::optional<ProcessIdentity> IdentityOf(pid_t pid) {
   const std::string stat = ReadProc(absl::StrCat("/proc/", pid, "/stat"));
@@ -82,7 +82,7 @@ bool IsAlive(const ProcessIdentity& process, absl::string_view argument) {
 // Opens the descriptor first: the check of the pid that follows is then true of the descriptor's
 // process, or that process has ended, and the signal reaches none.
 bool SendSignal(const ProcessIdentity& process, int signal_number) {
-  const FileDescriptor pidfd(OpenProcess(process.pid));
+  const FileDescriptor pidfd(OpenPidfd(process.pid));
   if (IdentityOf(process.pid) != process) return false;
   return SignalProcess(pidfd.get(), process.pid, signal_number) == 0;
 }

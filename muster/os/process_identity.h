@@ -24,6 +24,9 @@ struct ProcessIdentity {
 // The process that has this pid now; nullopt: there is none, or it has ended and is a zombie.
 std::optional<ProcessIdentity> IdentityOf(pid_t pid);
 
+// A descriptor of the process that has this pid now, closed on exec; below 0: none can be had.
+int OpenPidfd(pid_t pid);
+
 // The same for all processes of one run of the machine, different for each run.
 std::string BootId();
 
