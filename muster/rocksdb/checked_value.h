@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,5 +27,22 @@ absl::StatusOr<absl::string_view> CheckedPayload(absl::string_view value, absl::
 void AppendKey(uint64_t number, std::string* key);
 // Of the first eight bytes.
 uint64_t KeyNumber(absl::string_view bytes);
+
+// Integers in values: little-endian.
+
+template <typename Int>
+void AppendLittle(std::string* out, Int value) {
+  const auto bits = static_cast<std::make_unsigned_t<Int>>(value);
+  for (size_t i = 0; i < sizeof(Int); ++i) out->push_back(static_cast<char>(bits >> (8 * i)));
+}
+
+template <typename Int>
+Int LoadLittle(const char* from) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < sizeof(Int); ++i) {
+    bits |= static_cast<uint64_t>(static_cast<uint8_t>(from[i])) << (8 * i);
+  }
+  return static_cast<Int>(bits);
+}
 
 }  // namespace muster::rocksdb

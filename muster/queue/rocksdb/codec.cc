@@ -10,7 +10,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "muster/rocksdb/checked_value.h"
 
 namespace muster::queue::rocksdb {
 

@@ -38,11 +38,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <type_traits>
 
 #include "absl/strings/string_view.h"
 #include "muster/base/check.h"
 #include "muster/queue/queue_store.h"
+#include "muster/rocksdb/checked_value.h"
 
 namespace muster::queue::rocksdb {
 
@@ -205,26 +205,13 @@ std::optional<ReceiptParts> DecodeReceipt(uint64_t salt, absl::string_view recei
 
 // Little-endian integers and length-prefixed strings: the elements of all records.
 
-template <typename Int>
-void AppendLittle(std::string* out, Int value) {
-  auto bits = static_cast<std::make_unsigned_t<Int>>(value);
-  for (size_t i = 0; i < sizeof(Int); ++i) out->push_back(static_cast<char>(bits >> (8 * i)));
-}
+using muster::rocksdb::AppendLittle;
+using muster::rocksdb::LoadLittle;
 
 inline void AppendText(std::string* out, absl::string_view text) {
   MUSTER_CHECK(text.size() <= UINT32_MAX, "bytes ", text.size());
   AppendLittle(out, static_cast<uint32_t>(text.size()));
   out->append(text.data(), text.size());
-}
-
-template <typename Int>
-Int LoadLittle(const char* from) {
-  std::make_unsigned_t<Int> bits = 0;
-  for (size_t i = 0; i < sizeof(Int); ++i) {
-    bits |= static_cast<std::make_unsigned_t<Int>>(
-        static_cast<std::make_unsigned_t<Int>>(static_cast<unsigned char>(from[i])) << (8 * i));
-  }
-  return static_cast<Int>(bits);
 }
 
 // Takes values from the front. After the first value that is missing, ok() is false and every

@@ -4,13 +4,15 @@
 #include <xxhash.h>
 
 #include <limits>
-#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "muster/rocksdb/checked_value.h"
 
 namespace muster::stream::rocksdb {
 namespace {
+
+using muster::rocksdb::AppendLittle;
+using muster::rocksdb::LoadLittle;
 
 constexpr uint8_t kRecordVersion = 1;
 constexpr uint8_t kLostVersion = 2;
@@ -23,21 +25,6 @@ constexpr size_t kPartitionKeyBytes = 1 + 8 + 4;
 constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
 // A time that is not known.
 constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
-
-template <typename Int>
-void Append(Int value, std::string* out) {
-  const auto bits = static_cast<std::make_unsigned_t<Int>>(value);
-  for (size_t i = 0; i < sizeof(Int); ++i) out->push_back(static_cast<char>(bits >> (8 * i)));
-}
-
-template <typename Int>
-Int Load(const char* from) {
-  uint64_t bits = 0;
-  for (size_t i = 0; i < sizeof(Int); ++i) {
-    bits |= static_cast<uint64_t>(static_cast<uint8_t>(from[i])) << (8 * i);
-  }
-  return static_cast<Int>(bits);
-}
 
 uint64_t Sum(absl::string_view bytes, absl::string_view key) {
   return XXH64(bytes.data(), bytes.size(), XXH64(key.data(), key.size(), 0));
@@ -65,7 +52,7 @@ std::optional<absl::string_view> Unseal(absl::string_view record, absl::string_v
     return std::nullopt;
   }
   const absl::string_view fields = record.substr(kHeaderBytes);
-  if (Load<uint64_t>(record.data() + 1) != Sum(fields, key)) return std::nullopt;
+  if (LoadLittle<uint64_t>(record.data() + 1) != Sum(fields, key)) return std::nullopt;
   return fields;
 }
 
@@ -144,7 +131,7 @@ std::optional<int64_t> OffsetIn(absl::string_view event_key) {
 
 std::string EncodeStore(const StoreRecord& store) {
   std::string record = Unsealed(8);
-  Append(store.next_stream, &record);
+  AppendLittle(&record, store.next_stream);
   Seal(StoreKey(), kFormatVersion, &record);
   return record;
 }
@@ -152,7 +139,7 @@ std::string EncodeStore(const StoreRecord& store) {
 std::optional<StoreRecord> DecodeStore(absl::string_view record) {
   const auto fields = Unseal(record, StoreKey(), kFormatVersion, 8);
   if (!fields.has_value() || fields->size() != 8) return std::nullopt;
-  return StoreRecord{Load<uint64_t>(fields->data())};
+  return StoreRecord{LoadLittle<uint64_t>(fields->data())};
 }
 
 uint8_t FormatVersionOf(absl::string_view store_record) {
@@ -166,13 +153,12 @@ bool IsSealed(absl::string_view record, absl::string_view key) {
 std::string EncodeStream(const StreamRecord& stream, absl::string_view key) {
   const StreamOptions& options = stream.options;
   std::string record = Unsealed(28);
-  Append(stream.number, &record);
-  Append(static_cast<uint32_t>(options.partitions), &record);
-  Append(options.retention == absl::InfiniteDuration()
-             ? kForEver
-             : absl::ToInt64Microseconds(options.retention),
-         &record);
-  Append(options.max_bytes, &record);
+  AppendLittle(&record, stream.number);
+  AppendLittle(&record, static_cast<uint32_t>(options.partitions));
+  AppendLittle(&record, options.retention == absl::InfiniteDuration()
+                            ? kForEver
+                            : absl::ToInt64Microseconds(options.retention));
+  AppendLittle(&record, options.max_bytes);
   Seal(key, kRecordVersion, &record);
   return record;
 }
@@ -181,22 +167,22 @@ std::optional<StreamRecord> DecodeStream(absl::string_view record, absl::string_
   const auto fields = Unseal(record, key, kRecordVersion, 28);
   if (!fields.has_value() || fields->size() != 28) return std::nullopt;
   StreamRecord stream;
-  stream.number = Load<uint64_t>(fields->data());
-  stream.options.partitions = static_cast<int>(Load<uint32_t>(fields->data() + 8));
-  const auto retention = Load<int64_t>(fields->data() + 12);
+  stream.number = LoadLittle<uint64_t>(fields->data());
+  stream.options.partitions = static_cast<int>(LoadLittle<uint32_t>(fields->data() + 8));
+  const auto retention = LoadLittle<int64_t>(fields->data() + 12);
   stream.options.retention =
       retention == kForEver ? absl::InfiniteDuration() : absl::Microseconds(retention);
-  stream.options.max_bytes = Load<int64_t>(fields->data() + 20);
+  stream.options.max_bytes = LoadLittle<int64_t>(fields->data() + 20);
   if (!ValidateOptions(stream.options).ok()) return std::nullopt;
   return stream;
 }
 
 std::string EncodePartition(const PartitionRecord& partition, absl::string_view key) {
   std::string record = Unsealed(32);
-  Append(partition.first, &record);
-  Append(partition.next, &record);
-  Append(partition.end_bytes, &record);
-  Append(MicrosOf(partition.last_appended), &record);
+  AppendLittle(&record, partition.first);
+  AppendLittle(&record, partition.next);
+  AppendLittle(&record, partition.end_bytes);
+  AppendLittle(&record, MicrosOf(partition.last_appended));
   Seal(key, kRecordVersion, &record);
   return record;
 }
@@ -204,9 +190,9 @@ std::string EncodePartition(const PartitionRecord& partition, absl::string_view 
 std::optional<PartitionRecord> DecodePartition(absl::string_view record, absl::string_view key) {
   const auto fields = Unseal(record, key, kRecordVersion, 32);
   if (!fields.has_value() || fields->size() != 32) return std::nullopt;
-  const PartitionRecord partition{Load<int64_t>(fields->data()), Load<int64_t>(fields->data() + 8),
-                                  Load<int64_t>(fields->data() + 16),
-                                  TimeOf(Load<int64_t>(fields->data() + 24))};
+  const PartitionRecord partition{
+      LoadLittle<int64_t>(fields->data()), LoadLittle<int64_t>(fields->data() + 8),
+      LoadLittle<int64_t>(fields->data() + 16), TimeOf(LoadLittle<int64_t>(fields->data() + 24))};
   if (partition.first < 1 || partition.next < partition.first) return std::nullopt;
   return partition;
 }
@@ -215,8 +201,8 @@ std::string EncodeEvent(absl::Time appended, int64_t bytes_before, absl::string_
                         absl::string_view key) {
   const size_t bytes = kHeaderBytes + kEventFieldBytes + content.size();
   std::string record = Unsealed(kEventFieldBytes + content.size());
-  Append(MicrosOf(appended), &record);
-  Append(bytes_before + static_cast<int64_t>(bytes), &record);
+  AppendLittle(&record, MicrosOf(appended));
+  AppendLittle(&record, bytes_before + static_cast<int64_t>(bytes));
   absl::StrAppend(&record, content);
   Seal(key, kRecordVersion, &record);
   return record;
@@ -225,26 +211,28 @@ std::string EncodeEvent(absl::Time appended, int64_t bytes_before, absl::string_
 std::string EncodeLost(absl::Time appended, int64_t end_bytes, int64_t through,
                        absl::string_view key) {
   std::string record = Unsealed(kLostFieldBytes);
-  Append(MicrosOf(appended), &record);
-  Append(end_bytes, &record);
-  Append(through, &record);
+  AppendLittle(&record, MicrosOf(appended));
+  AppendLittle(&record, end_bytes);
+  AppendLittle(&record, through);
   Seal(key, kLostVersion, &record);
   return record;
 }
 
 std::optional<EventRecord> DecodeEvent(absl::string_view record, absl::string_view key) {
   if (const auto lost = Unseal(record, key, kLostVersion, kLostFieldBytes); lost.has_value()) {
-    const auto through = Load<int64_t>(lost->data() + 16);
+    const auto through = LoadLittle<int64_t>(lost->data() + 16);
     const bool makes_sense =
         lost->size() == kLostFieldBytes && OffsetIn(key).value_or(0) <= through;
     if (!makes_sense) return std::nullopt;
-    return EventRecord{
-        TimeOf(Load<int64_t>(lost->data())), Load<int64_t>(lost->data() + 8), {}, through};
+    return EventRecord{TimeOf(LoadLittle<int64_t>(lost->data())),
+                       LoadLittle<int64_t>(lost->data() + 8),
+                       {},
+                       through};
   }
   const auto fields = Unseal(record, key, kRecordVersion, kEventFieldBytes);
   if (!fields.has_value()) return std::nullopt;
-  return EventRecord{TimeOf(Load<int64_t>(fields->data())), Load<int64_t>(fields->data() + 8),
-                     fields->substr(kEventFieldBytes)};
+  return EventRecord{TimeOf(LoadLittle<int64_t>(fields->data())),
+                     LoadLittle<int64_t>(fields->data() + 8), fields->substr(kEventFieldBytes)};
 }
 
 }  // namespace muster::stream::rocksdb
