@@ -355,12 +355,7 @@ class RemoteBatchAdmin final : public BatchAdmin {
     v1::ListRejectionsRequest request;
     request.set_batch(batch);
     request.set_max(max);
-    MUSTER_ASSIGN_OR_RETURN(const auto response, CallReport(&Report::ListRejections, request));
-    std::vector<report::RejectionRow> rows;
-    for (const v1::RejectedTransaction& rejected : response.rejections()) {
-      rows.push_back(report::FromProto(rejected));
-    }
-    return rows;
+    return ListRejections(request);
   }
 
   absl::StatusOr<std::vector<report::RejectionRow>> RejectionsAfter(
@@ -370,12 +365,7 @@ class RemoteBatchAdmin final : public BatchAdmin {
     request.set_max(max);
     request.mutable_after()->set_item(after.item);
     request.mutable_after()->set_line(after.line);
-    MUSTER_ASSIGN_OR_RETURN(const auto response, CallReport(&Report::ListRejections, request));
-    std::vector<report::RejectionRow> rows;
-    for (const v1::RejectedTransaction& rejected : response.rejections()) {
-      rows.push_back(report::FromProto(rejected));
-    }
-    return rows;
+    return ListRejections(request);
   }
 
   absl::StatusOr<std::vector<report::ItemRow>> DeadLetters(uint64_t batch, uint64_t from,
@@ -419,6 +409,16 @@ class RemoteBatchAdmin final : public BatchAdmin {
  private:
   using Stub = v1::BatchService::Stub;
   using Report = v1::ReportService::Stub;
+
+  absl::StatusOr<std::vector<report::RejectionRow>> ListRejections(
+      const v1::ListRejectionsRequest& request) {
+    MUSTER_ASSIGN_OR_RETURN(const auto response, CallReport(&Report::ListRejections, request));
+    std::vector<report::RejectionRow> rows;
+    for (const v1::RejectedTransaction& rejected : response.rejections()) {
+      rows.push_back(report::FromProto(rejected));
+    }
+    return rows;
+  }
 
   // The controller is asked for once, however many pages are read.
   template <typename Request, typename Response>

@@ -56,6 +56,11 @@ absl::StatusOr<report::BatchShape> ShapeIn(const v1::RegisterBatchRequest& reque
   return shape;
 }
 
+absl::Status CheckMax(int max) {
+  if (max >= 1 && max <= kMaxRejections) return absl::OkStatus();
+  return rpc::BadField("max", absl::StrCat("is ", max, ", must be within 1 to ", kMaxRejections));
+}
+
 absl::StatusOr<size_t> MaxItems(int max) {
   if (max >= 1 && static_cast<size_t>(max) <= report::kMaxReportItems) {
     return static_cast<size_t>(max);
@@ -109,10 +114,7 @@ grpc::Status ReportService::ListRejections(grpc::ServerContext* context,
                                            v1::ListRejectionsResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     if (request->offset() < 0) return rpc::BadField("offset", "must not be negative");
-    if (request->max() < 1 || request->max() > kMaxRejections) {
-      return rpc::BadField(
-          "max", absl::StrCat("is ", request->max(), ", must be within 1 to ", kMaxRejections));
-    }
+    MUSTER_RETURN_IF_ERROR(CheckMax(request->max()));
     MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
     return FillRejections(*reader, *request, response);
   });
@@ -122,10 +124,7 @@ grpc::Status ReportService::ListDeadLetters(grpc::ServerContext* context,
                                             const v1::ListDeadLettersRequest* request,
                                             v1::ListDeadLettersResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    if (request->max() < 1 || request->max() > kMaxRejections) {
-      return rpc::BadField(
-          "max", absl::StrCat("is ", request->max(), ", must be within 1 to ", kMaxRejections));
-    }
+    MUSTER_RETURN_IF_ERROR(CheckMax(request->max()));
     MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
     MUSTER_ASSIGN_OR_RETURN(const std::vector<report::ItemRow> items,
                             reader->DeadLetters(request->batch(), request->from(),

@@ -169,13 +169,7 @@ std::optional<size_t> ParseWeekday(absl::string_view text) {
 
 // A number of just `digits` digits.
 std::optional<int> ParsePart(absl::string_view text, size_t digits) {
-  int number = 0;
-  if (text.size() != digits) return std::nullopt;
-  for (const char c : text) {
-    if (!absl::ascii_isdigit(static_cast<unsigned char>(c))) return std::nullopt;
-    number = 10 * number + (c - '0');
-  }
-  return number;
+  return text.size() == digits ? ParseDigits(text) : std::nullopt;
 }
 
 std::optional<int> ParseCount(absl::string_view text) {

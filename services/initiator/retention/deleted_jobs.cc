@@ -43,7 +43,7 @@ absl::Status DeletedJobs::RemoveReplaced(const job::DeletedJob& job, const Names
   const auto is_needed = [&](const std::string& current) -> absl::StatusOr<bool> {
     MUSTER_ASSIGN_OR_RETURN(const bool has_open_batch, HasOpenBatch(job.name, current));
     if (has_open_batch) return true;
-    return HasMessages(QueuesOf(job.name, names));
+    return HasAny(QueuesOf(job.name, names), &queue::QueueStats::stored);
   };
   MUSTER_ASSIGN_OR_RETURN(const bool removed, deps_.jobs->RemoveDefinitions(job.name, is_needed));
   return removed ? deps_.jobs->ForgetReplaced(job) : absl::OkStatus();
@@ -84,7 +84,7 @@ absl::Status DeletedJobs::RemoveQueues(const std::string& job,
                                        const std::vector<queue::QueueId>& queues) {
   MUSTER_ASSIGN_OR_RETURN(const bool has_open_batch, HasOpenBatch(job));
   if (has_open_batch) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const bool has_dead_letters, HasDeadLetters(queues));
+  MUSTER_ASSIGN_OR_RETURN(const bool has_dead_letters, HasAny(queues, &queue::QueueStats::poison));
   if (has_dead_letters) return absl::OkStatus();
   for (const queue::QueueId& queue : queues) {
     MUSTER_RETURN_IF_ERROR(ReleaseHeldKeys(queue));
@@ -147,22 +147,14 @@ absl::StatusOr<bool> DeletedJobs::HasOpenBatch(const std::string& job,
   return batch.has_value();
 }
 
-absl::StatusOr<bool> DeletedJobs::HasDeadLetters(const std::vector<queue::QueueId>& queues) {
+absl::StatusOr<bool> DeletedJobs::HasAny(
+    const std::vector<queue::QueueId>& queues,
+    const std::function<int64_t(const queue::QueueStats&)>& of) {
   for (const queue::QueueId& queue : queues) {
     const absl::StatusOr<queue::QueueStats> stats = deps_.queues->Stats(queue);
     if (absl::IsNotFound(stats.status())) continue;
     MUSTER_RETURN_IF_ERROR(stats.status());
-    if (stats->poison > 0) return true;
-  }
-  return false;
-}
-
-absl::StatusOr<bool> DeletedJobs::HasMessages(const std::vector<queue::QueueId>& queues) {
-  for (const queue::QueueId& queue : queues) {
-    const absl::StatusOr<queue::QueueStats> stats = deps_.queues->Stats(queue);
-    if (absl::IsNotFound(stats.status())) continue;
-    MUSTER_RETURN_IF_ERROR(stats.status());
-    if (stats->stored() > 0) return true;
+    if (of(*stats) > 0) return true;
   }
   return false;
 }

@@ -92,8 +92,9 @@ class DeletedJobs {
   absl::Status RemoveReplaced(const job::DeletedJob& job, const Names& names);
   // Those of the job's queues that there are.
   std::vector<queue::QueueId> QueuesOf(const std::string& job, const Names& names) const;
-  absl::StatusOr<bool> HasMessages(const std::vector<queue::QueueId>& queues);
-  absl::StatusOr<bool> HasDeadLetters(const std::vector<queue::QueueId>& queues);
+  // Whether there is more than 0 `of` what a queue's statistics count.
+  absl::StatusOr<bool> HasAny(const std::vector<queue::QueueId>& queues,
+                              const std::function<int64_t(const queue::QueueStats&)>& of);
 
   const Dependencies deps_;
   const std::string account_;
