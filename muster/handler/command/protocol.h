@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The lines between muster and a handler program, in both directions, and strict JSON for the
-// answers.
+// The lines between muster and a handler program, in both directions.
 #pragma once
 
 #include <string>
@@ -12,14 +11,8 @@
 #include "muster/handler/handler.h"
 #include "muster/handler/results.h"
 #include "muster/handler/work_item.h"
-#include "nlohmann/json.hpp"
 
 namespace muster::handler::command {
-
-// The value that all of `text` is. InvalidArgument when `text` is not JSON (RFC 8259, UTF-8
-// throughout), an object has the same member twice, or brackets nest deeper than `max_depth`. Time
-// and memory stay in proportion to `text`.
-absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text, int max_depth);
 
 // The line that a program reads: one work item. docs/command_handlers.md is its contract.
 

@@ -14,6 +14,7 @@
 #include "muster/base/status.h"
 #include "muster/base/trace_context.h"
 #include "muster/handler/command/protocol.h"
+#include "muster/handler/command/strict_json.h"
 
 namespace muster::handler::command {
 namespace {
