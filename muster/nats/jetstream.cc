@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// JetStream: streams and consumers.
+
 #include "muster/nats/jetstream.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
-#include "absl/strings/cord.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "muster/base/check.h"
 #include "muster/base/clock.h"
 #include "muster/base/random.h"
 #include "muster/base/status.h"
+#include "muster/nats/api_answer.h"
 #include "muster/nats/status.h"
 #include "nlohmann/json.hpp"
 
@@ -70,149 +67,12 @@ absl::Status Incompatible(absl::string_view name, absl::string_view message,
 
 namespace {
 
-using nlohmann::json;
-
-constexpr absl::string_view kErrorCodeUrl = "muster/nats-error-code";
-
-// Error codes of the server that do not follow from their HTTP codes.
+// An error code of the server that does not follow from its HTTP code.
 constexpr int kNotEnabledForAccount = 10039;
-constexpr int kStreamNameInUse = 10058;
-constexpr int kNoSuitablePeers = 10005;
-constexpr int kConsumerNameInUse = 10013;
-constexpr int kConsumerExists = 10148;
-constexpr int kInsufficientResources = 10023;
-constexpr int kStoreFailed = 10077;  // a limit of the stream, a full disk
-
-// With which a server refuses an atomic batch that it may take as single messages. "Incomplete" is
-// also its word after a lost message, and for a first message that it has refused silently.
-constexpr int kAtomicRefusals[] = {
-    10158,  // a message with the id of another is on its way
-    kAtomicNotAllowed,
-    10176,  // incomplete
-    10199,  // too large
-    10201,  // a message with the id of another one is there
-    10210,  // too many of them are on their way
-};
-
-// Of a message that is to be deleted (its errors.json).
-constexpr int kSequenceNotFound = 10043;
-constexpr int kMessageNotDeleted = 10057;
 
 // Between attempts to make a stream that another client makes at the same moment.
 constexpr absl::Duration kFirstRaceWait = absl::Milliseconds(2);
 constexpr absl::Duration kLastRaceWait = absl::Seconds(1);
-
-absl::StatusCode CodeOf(int http_code, int error_code) {
-  switch (error_code) {
-    case kStreamNameInUse:
-    case kConsumerNameInUse:
-    case kConsumerExists:
-      return absl::StatusCode::kAlreadyExists;
-    case kWrongLastSequence:
-      return absl::StatusCode::kFailedPrecondition;
-    case kNoSuitablePeers:
-      // Of the servers of the cluster too few are there, or have room: one that forms has a leader
-      // before it has all of its servers.
-      return absl::StatusCode::kUnavailable;
-    case kInsufficientResources:
-    case kStoreFailed:
-      return absl::StatusCode::kResourceExhausted;
-    default:
-      break;
-  }
-  switch (http_code) {
-    case 404:
-      return absl::StatusCode::kNotFound;
-    case 503:
-      return absl::StatusCode::kUnavailable;
-    case 500:
-      // The server answers with this when storage is full, or a limit of the account is reached.
-      return absl::StatusCode::kResourceExhausted;
-    default:
-      return absl::StatusCode::kInternal;
-  }
-}
-
-// Returns `field`, or `otherwise` if it is missing or of another type: an answer to a request is
-// untrusted input.
-template <typename T>
-T Field(const json& object, const char* field, T otherwise) {
-  const auto found = object.find(field);
-  if (found == object.end()) return otherwise;
-  try {
-    return found->get<T>();
-  } catch (const json::exception&) {
-    return otherwise;
-  }
-}
-std::string Text(const json& object, const char* field) {
-  return Field(object, field, std::string());
-}
-// Returns the object in `field`; an empty object if there is none.
-json Part(const json& object, const char* field) {
-  const auto found = object.find(field);
-  return found != object.end() && found->is_object() ? *found : json::object();
-}
-
-absl::Status ErrorOf(const json& error, absl::string_view context) {
-  const int http_code = Field(error, "code", 0), error_code = Field(error, "err_code", 0);
-  absl::Status status(
-      CodeOf(http_code, error_code),
-      absl::StrCat(context, ": ", Field(error, "description", std::string("an error")),
-                   " (JetStream error ", error_code, ")"));
-  status.SetPayload(kErrorCodeUrl, absl::Cord(absl::StrCat(error_code)));
-  return status;
-}
-
-// Parses an answer of the API; returns the error that it holds, if any. Checks its form first, so
-// that no exception of the JSON library reaches the callers.
-absl::StatusOr<json> ParseAnswer(absl::string_view data, absl::string_view context) {
-  json answer = json::parse(data.begin(), data.end(), nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object()) {
-    return absl::InternalError(absl::StrCat(context, ": the answer is no JSON object"));
-  }
-  const auto error = answer.find("error");
-  if (error != answer.end() && error->is_object()) return ErrorOf(*error, context);
-  return answer;
-}
-
-absl::Time TimeOf(const json& object, const char* field) {
-  absl::Time time;
-  std::string error;
-  if (!absl::ParseTime(absl::RFC3339_full, Text(object, field), &time, &error)) {
-    return absl::InfinitePast();
-  }
-  return time;
-}
-
-std::vector<Header> HeadersOf(absl::string_view text) {
-  std::vector<Header> headers;
-  for (absl::string_view line : absl::StrSplit(text, "\r\n", absl::SkipEmpty())) {
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(line, absl::MaxSplits(':', 1));
-    if (line.find(':') == absl::string_view::npos) continue;  // the version
-    headers.push_back(
-        {std::string(parts.first), std::string(absl::StripAsciiWhitespace(parts.second))});
-  }
-  return headers;
-}
-
-// The message in the answer to a STREAM.MSG.GET.
-absl::StatusOr<StoredMessage> MessageIn(const json& answer, const std::string& stream) {
-  const json from = Part(answer, "message");
-  StoredMessage message;
-  message.subject = Text(from, "subject");
-  message.sequence = Field(from, "seq", uint64_t{0});
-  message.time = TimeOf(from, "time");
-  std::string headers;
-  if (!absl::Base64Unescape(Text(from, "hdrs"), &headers) ||
-      !absl::Base64Unescape(Text(from, "data"), &message.data)) {
-    return absl::DataLossError(
-        absl::StrCat("message ", message.sequence, " of stream ", stream, " is not base64"));
-  }
-  message.headers = HeadersOf(headers);
-  return message;
-}
 
 // Returns the settings `is`, with those that are `wanted`.
 json Merged(json is, const json& wanted) {
@@ -228,22 +88,6 @@ absl::Status CheckAccepted(const json& wanted, const json& answer, absl::string_
 }
 
 }  // namespace
-
-int ErrorCodeOf(const absl::Status& status) {
-  const auto payload = status.GetPayload(kErrorCodeUrl);
-  int code = 0;
-  return payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code) ? code : 0;
-}
-
-bool IsAtomicRefusal(const absl::Status& status) {
-  const int code = ErrorCodeOf(status);
-  return std::find(std::begin(kAtomicRefusals), std::end(kAtomicRefusals), code) !=
-         std::end(kAtomicRefusals);
-}
-
-bool IsNoStream(const absl::Status& status) {
-  return absl::IsNotFound(status) && ErrorCodeOf(status) != kNoMessageFound;
-}
 
 absl::StatusOr<json> JetStream::Call(const std::string& endpoint, const json& request) {
   const std::string text = request.is_null() ? "" : request.dump();
@@ -505,166 +349,6 @@ absl::StatusOr<std::vector<std::string>> JetStream::Subjects(const std::string& 
   }
   std::sort(subjects.begin(), subjects.end());
   return subjects;
-}
-
-absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> JetStream::Publish(
-    absl::Span<const Outgoing> messages) {
-  MUSTER_ASSIGN_OR_RETURN(const auto answers, connection_->RequestAll(messages, timeout_));
-  std::vector<absl::StatusOr<PubAck>> acks;
-  acks.reserve(answers.size());
-  for (size_t i = 0; i < answers.size(); ++i) {
-    if (!answers[i].ok()) {
-      acks.push_back(answers[i].status());
-      continue;
-    }
-    const absl::StatusOr<json> answer =
-        ParseAnswer(answers[i]->data, absl::StrCat("publishing to ", messages[i].subject));
-    if (!answer.ok()) {
-      acks.push_back(answer.status());
-      continue;
-    }
-    const PubAck ack{Field(*answer, "seq", uint64_t{0}), Field(*answer, "duplicate", false)};
-    if (ack.sequence == 0) {
-      acks.push_back(absl::InternalError(absl::StrCat("publishing to ", messages[i].subject,
-                                                      ": the answer is not from a stream")));
-      continue;
-    }
-    acks.push_back(ack);
-  }
-  return acks;
-}
-
-absl::StatusOr<std::vector<PubAck>> JetStream::PublishAtomically(
-    absl::Span<const Outgoing> messages) {
-  MUSTER_CHECK(!messages.empty() && messages.size() <= kMaxAtomicMessages, "messages ",
-               messages.size());
-  const std::string batch = absl::StrCat(batch_ids_, ".", absl::Hex(++batches_));
-  const auto in_batch = [&](size_t i) {
-    Outgoing message = messages[i];
-    message.headers.push_back({"Nats-Batch-Id", batch});
-    message.headers.push_back({"Nats-Batch-Sequence", absl::StrCat(i + 1)});
-    return message;
-  };
-  const size_t last = messages.size() - 1;
-  for (size_t i = 0; i < last; ++i) {
-    MUSTER_RETURN_IF_ERROR(connection_->Publish(in_batch(i)));
-  }
-  Outgoing commit = in_batch(last);
-  commit.headers.push_back({"Nats-Batch-Commit", "1"});
-  MUSTER_ASSIGN_OR_RETURN(const Incoming reply, connection_->Request(commit, timeout_));
-  MUSTER_ASSIGN_OR_RETURN(
-      const json answer,
-      ParseAnswer(reply.data, absl::StrCat("publishing a batch to ", commit.subject)));
-  const auto sequence = Field(answer, "seq", uint64_t{0});
-  if (Text(answer, "batch") != batch || sequence < messages.size()) {
-    return absl::UnavailableError(
-        absl::StrCat("publishing a batch to ", commit.subject,
-                     ": the server has taken its messages one by one, or is none of a stream"));
-  }
-  std::vector<PubAck> acks(messages.size());
-  for (size_t i = 0; i < acks.size(); ++i) acks[i].sequence = sequence - (last - i);
-  return acks;
-}
-
-absl::StatusOr<PubAck> JetStream::Publish(const Outgoing& message) {
-  MUSTER_ASSIGN_OR_RETURN(const auto acks, Publish(absl::MakeConstSpan(&message, 1)));
-  return acks.front();
-}
-
-absl::StatusOr<StoredMessage> JetStream::GetMessage(const std::string& stream, uint64_t sequence) {
-  return Get(stream, {{"seq", sequence}});
-}
-
-absl::StatusOr<StoredMessage> JetStream::NextMessage(const std::string& stream, uint64_t sequence,
-                                                     const std::string& subjects) {
-  return Get(stream, {{"seq", sequence}, {"next_by_subj", subjects}});
-}
-
-absl::StatusOr<StoredMessage> JetStream::LastMessage(const std::string& stream,
-                                                     const std::string& subject) {
-  return Get(stream, {{"last_by_subj", subject}});
-}
-
-absl::StatusOr<std::vector<std::optional<StoredMessage>>> JetStream::LastMessages(
-    const std::string& stream, absl::Span<const std::string> subjects) {
-  const std::string endpoint = absl::StrCat("STREAM.MSG.GET.", stream);
-  const std::string to = absl::StrCat("$JS.API.", endpoint);
-  std::vector<std::string> texts;
-  for (const std::string& subject : subjects) {
-    texts.push_back(json{{"last_by_subj", subject}}.dump());
-  }
-  std::vector<Outgoing> requests;
-  for (const std::string& text : texts) requests.push_back({.subject = to, .data = text});
-  MUSTER_ASSIGN_OR_RETURN(const auto answers, connection_->RequestAll(requests, timeout_));
-  std::vector<std::optional<StoredMessage>> messages;
-  for (const absl::StatusOr<Incoming>& reply : answers) {
-    MUSTER_RETURN_IF_ERROR(reply.status());
-    const absl::StatusOr<json> answer = ParseAnswer(reply->data, endpoint);
-    messages.emplace_back();
-    if (absl::IsNotFound(answer.status())) continue;
-    MUSTER_RETURN_IF_ERROR(answer.status());
-    MUSTER_ASSIGN_OR_RETURN(messages.back(), MessageIn(*answer, stream));
-  }
-  return messages;
-}
-
-absl::StatusOr<StoredMessage> JetStream::Get(const std::string& stream, const json& request) {
-  MUSTER_ASSIGN_OR_RETURN(const json answer,
-                          Call(absl::StrCat("STREAM.MSG.GET.", stream), request));
-  return MessageIn(answer, stream);
-}
-
-absl::StatusOr<std::vector<StoredMessage>> JetStream::NextMessages(const std::string& stream,
-                                                                   uint64_t sequence,
-                                                                   uint64_t window,
-                                                                   const std::string& subjects) {
-  const std::string endpoint = absl::StrCat("STREAM.MSG.GET.", stream);
-  json wish = {{"seq", sequence}, {"next_by_subj", subjects}};
-  std::vector<std::string> texts = {wish.dump()};
-  wish.erase("next_by_subj");
-  for (uint64_t i = 1; i < window; ++i) {
-    wish["seq"] = sequence + i;
-    texts.push_back(wish.dump());
-  }
-  std::vector<Outgoing> requests;
-  for (const std::string& text : texts) {
-    requests.push_back({.subject = absl::StrCat("$JS.API.", endpoint), .data = text});
-  }
-  MUSTER_ASSIGN_OR_RETURN(const auto answers, connection_->RequestAll(requests, timeout_));
-  std::vector<StoredMessage> messages;
-  for (const absl::StatusOr<Incoming>& reply : answers) {
-    MUSTER_RETURN_IF_ERROR(reply.status());
-    const absl::StatusOr<json> answer = ParseAnswer(reply->data, endpoint);
-    if (ErrorCodeOf(answer.status()) == kNoMessageFound) {
-      if (messages.empty()) break;  // the first answer, which is about all that follow
-      continue;
-    }
-    MUSTER_RETURN_IF_ERROR(answer.status());
-    MUSTER_ASSIGN_OR_RETURN(StoredMessage message, MessageIn(*answer, stream));
-    if (!messages.empty() && message.sequence <= messages.back().sequence) continue;
-    messages.push_back(std::move(message));
-  }
-  return messages;
-}
-
-absl::Status JetStream::DeleteMessage(const std::string& stream, uint64_t sequence) {
-  const absl::Status status =
-      Call(absl::StrCat("STREAM.MSG.DELETE.", stream), {{"seq", sequence}}).status();
-  const int code = ErrorCodeOf(status);
-  if (code != kSequenceNotFound && code != kMessageNotDeleted) return status;
-  // The server says the one of a message that was between others, and the other of any that is not
-  // there and of a store that failed.
-  const absl::Status there = GetMessage(stream, sequence).status();
-  return absl::IsNotFound(there) ? there : status;
-}
-
-absl::StatusOr<int64_t> JetStream::Purge(const std::string& stream, const std::string& subjects,
-                                         std::optional<uint64_t> last) {
-  json request = json::object();
-  if (!subjects.empty()) request["filter"] = subjects;
-  if (last.has_value()) request["seq"] = *last + 1;  // the first that stays
-  MUSTER_ASSIGN_OR_RETURN(const json answer, Call(absl::StrCat("STREAM.PURGE.", stream), request));
-  return Field(answer, "purged", int64_t{0});
 }
 
 }  // namespace muster::nats
