@@ -6,32 +6,23 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/async_stream.h"
 #include "grpcpp/support/async_unary_call.h"
+#include "muster/rpc/queued_call.h"
 
 namespace muster::rpc {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// What the queue hands back when a step of a call is done.
-struct HealthService::Tag {
-  Call* call;
-  Event event;
-};
-
-// One call, from when it is waited for: it deletes itself when it is over, on the queue's thread.
-class HealthService::Call {
+class HealthService::Call : public QueuedCall {
  public:
   explicit Call(HealthService* health) : health_(health) {
     base::MutexLock lock(&health_->mu_);
     ++health_->calls_;
   }
-  virtual ~Call() {
+  ~Call() override {
     base::MutexLock lock(&health_->mu_);
     if (--health_->calls_ == 0) health_->call_over_.NotifyAll();
   }
-
-  // Not `ok`: what was begun did not come to its end.
-  virtual void On(Event event, bool ok) = 0;
 
  protected:
   HealthService* const health_;  // not owned
@@ -158,7 +149,7 @@ HealthService::~HealthService() { End(); }
 void HealthService::Serve() {
   Expect<Checker>();
   Expect<Watcher>();
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this] { RunCalls(queue_.get()); });
 }
 
 // Nothing may be begun on a queue that was shut down, so the calls come to their end before.
@@ -172,16 +163,7 @@ void HealthService::End() {
   if (thread_.joinable()) {
     thread_.join();
   } else {
-    Run();
-  }
-}
-
-void HealthService::Run() {
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue_->Next(&tag, &ok)) {
-    const Tag done = *static_cast<Tag*>(tag);
-    done.call->On(done.event, ok);
+    RunCalls(queue_.get());
   }
 }
 

@@ -56,12 +56,9 @@ class HealthService final : public grpc::health::v1::Health::AsyncService {
   class Call;
   class Checker;
   class Watcher;
-  struct Tag;
-  enum class Event { kBegun, kWritten, kFinished, kOver };
   enum class Action { kNone, kWrite, kFinish };
   using Step = std::pair<Watcher*, Action>;
 
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for the next call of this kind, unless there will be none.
   template <typename Kind>
   void Expect();

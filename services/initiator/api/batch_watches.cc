@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/retry.h"
+#include "muster/rpc/queued_call.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
 
@@ -42,18 +43,10 @@ bool IsOver(const v1::BatchStatus& status) {
 
 }  // namespace
 
-// What the queue hands back when a step of a call is done.
-struct BatchWatches::Tag {
-  Watcher* watcher;
-  Event event;
-};
-
-// One call, from when it is waited for: it deletes itself when it is over, on the queue's thread.
-//
 // A step is decided under the lock (NextLocked) and done without it. After a decision to write,
 // `writing_` stays set, and the call is not finished while it is: so the call, and this object,
 // live until the deciding thread has done the write.
-class BatchWatches::Watcher {
+class BatchWatches::Watcher final : public rpc::QueuedCall {
  public:
   explicit Watcher(BatchWatches* watches) : watches_(watches) {
     {
@@ -63,14 +56,13 @@ class BatchWatches::Watcher {
     context_.AsyncNotifyWhenDone(&over_);
     watches_->request_(&context_, &request_, &stream_, watches_->queue_.get(), &begun_);
   }
-  ~Watcher() {
+  ~Watcher() override {
     base::MutexLock lock(&watches_->mu_);
     if (is_watching_) LeaveLocked();
     if (--watches_->calls_ == 0) watches_->call_over_.NotifyAll();
   }
 
-  // Not `ok`: what was begun did not come to its end.
-  void On(Event event, bool ok) {
+  void On(Event event, bool ok) override {
     if (event == Event::kBegun && !ok) {
       delete this;
       return;
@@ -193,7 +185,7 @@ BatchWatches::~BatchWatches() { End(); }
 void BatchWatches::Serve(std::unique_ptr<grpc::ServerCompletionQueue> queue) {
   queue_ = std::move(queue);
   Expect();
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this] { rpc::RunCalls(queue_.get()); });
 }
 
 void BatchWatches::Drain() {
@@ -224,15 +216,6 @@ void BatchWatches::End() {
     rounds_.join();
   }
   workers_.reset();
-}
-
-void BatchWatches::Run() {
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue_->Next(&tag, &ok)) {
-    const Tag done = *static_cast<Tag*>(tag);
-    done.watcher->On(done.event, ok);
-  }
 }
 
 void BatchWatches::Expect() {

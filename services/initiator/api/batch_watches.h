@@ -73,8 +73,6 @@ class BatchWatches final : public rpc::QueuedCalls {
 
  private:
   class Watcher;
-  struct Tag;
-  enum class Event { kBegun, kWritten, kFinished, kOver };
   enum class Action { kNone, kWrite, kFinish };
   using Step = std::pair<Watcher*, Action>;
 
@@ -90,8 +88,6 @@ class BatchWatches final : public rpc::QueuedCalls {
     absl::Status error;                             // ends its watches
   };
 
-  // Takes what the queue hands back.
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for the next call, unless there will be none.
   void Expect() ABSL_LOCKS_EXCLUDED(mu_);
   // Begins rounds with the first watcher.

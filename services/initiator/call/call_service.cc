@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/async_unary_call.h"
+#include "muster/rpc/queued_call.h"
 #include "muster/rpc/status.h"
 
 namespace muster::initiator::call {
@@ -23,15 +24,8 @@ absl::Status Validate(const v1::CallRequest& request) {
 
 }  // namespace
 
-// What the queue hands back when a step of a call is done.
-struct CallService::Tag {
-  Caller* caller;
-  Event event;
-};
-
-// One call, from when it is waited for: it deletes itself when it is over, on the queue's thread.
 // Exactly one of the gatherer's answer, a refusal and Leave leads to Finish.
-class CallService::Caller {
+class CallService::Caller final : public rpc::QueuedCall {
  public:
   explicit Caller(CallService* service) : service_(service) {
     {
@@ -42,13 +36,12 @@ class CallService::Caller {
     service_->RequestCall(&context_, &request_, &writer_, service_->queue_.get(),
                           service_->queue_.get(), &begun_);
   }
-  ~Caller() {
+  ~Caller() override {
     base::MutexLock lock(&service_->mu_);
     if (--service_->calls_ == 0) service_->call_over_.NotifyAll();
   }
 
-  // Not `ok`: what was begun did not come to its end.
-  void On(Event event, bool ok) {
+  void On(Event event, bool ok) override {
     switch (event) {
       case Event::kBegun:
         if (!ok) {
@@ -58,6 +51,8 @@ class CallService::Caller {
         service_->Expect();
         Begin();
         return;
+      case Event::kWritten:  // there is only Finish
+        break;
       case Event::kFinished:
         is_finished_ = true;
         break;
@@ -115,7 +110,7 @@ CallService::~CallService() { End(); }
 void CallService::Serve(std::unique_ptr<grpc::ServerCompletionQueue> queue) {
   queue_ = std::move(queue);
   Expect();
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this] { rpc::RunCalls(queue_.get()); });
 }
 
 void CallService::Drain() {
@@ -136,15 +131,6 @@ void CallService::End() {
   }
   queue_->Shutdown();
   thread_.join();
-}
-
-void CallService::Run() {
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue_->Next(&tag, &ok)) {
-    const Tag done = *static_cast<Tag*>(tag);
-    done.caller->On(done.event, ok);
-  }
 }
 
 void CallService::Expect() {

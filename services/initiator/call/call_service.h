@@ -34,11 +34,7 @@ class CallService final : public v1::CallService::WithAsyncMethod_Call<v1::CallS
 
  private:
   class Caller;
-  struct Tag;
-  enum class Event { kBegun, kFinished, kOver };
 
-  // Takes what the queue hands back.
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for the next call, unless there will be none.
   void Expect() ABSL_LOCKS_EXCLUDED(mu_);
 
