@@ -86,6 +86,8 @@ class Decimal {
 
   constexpr Int128 units() const { return units_; }
   constexpr int scale() const { return scale_; }
+  // Whether the units do.
+  constexpr bool FitsInt64() const { return units_ == static_cast<int64_t>(units_); }
 
   // By value.
   friend std::strong_ordering operator<=>(const Decimal& a, const Decimal& b);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
 
 namespace muster::base {
@@ -31,6 +32,11 @@ std::string SafeStart(absl::string_view start);
 // What `name` resembles, if MakeSafeName appended a hash to it and cut nothing off to make room; ""
 // otherwise.
 absl::string_view BeforeHash(absl::string_view name);
+
+// A letter or digit of ASCII, or one of ._-: what names consist of that only muster reads.
+inline bool IsNameCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+}
 
 // MakeInstanceId names a role instance: as the owner of leases, the sender of events, a field of
 // logs.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/base/output_record.h"
 
-#include <limits>
 #include <optional>
 
 #include "absl/status/statusor.h"
@@ -21,11 +20,6 @@ absl::Status Misfit(const OutputColumn& column, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("outputs: ", column.name, ": ", why));
 }
 
-bool FitsInt64(const Decimal& value) {
-  return value.units() >= std::numeric_limits<int64_t>::min() &&
-         value.units() <= std::numeric_limits<int64_t>::max();
-}
-
 absl::Status FitNumber(const OutputColumn& column, std::string* field) {
   if (field->empty()) return absl::OkStatus();
   const absl::StatusOr<Decimal> value = Decimal::ParseWithExponent(*field);
@@ -37,7 +31,7 @@ absl::Status FitNumber(const OutputColumn& column, std::string* field) {
                                                 " decimals"));
   }
   const std::optional<Decimal> scaled = value->TryRescale(column.scale);
-  if (!scaled || (is_int && !FitsInt64(*scaled))) return Misfit(column, "overflows");
+  if (!scaled || (is_int && !scaled->FitsInt64())) return Misfit(column, "overflows");
   *field = scaled->ToString();
   return absl::OkStatus();
 }

@@ -17,16 +17,12 @@ namespace {
 
 using base::Decimal;
 
-bool FitsInt64(const Decimal& value) {
-  return value.units() == static_cast<int64_t>(value.units());
-}
-
 Decimal Negated(const Decimal& value) { return *Decimal::FromUnits(-value.units(), value.scale()); }
 
 // Adds to a sum what FitMeasure made of a value; false, and no change, when the sum overflows.
 bool AddMeasure(const MeasureSchema& measure, const Decimal& value, Decimal* sum) {
   if (!sum->AddInPlace(value)) return false;
-  if (measure.type != MeasureSchema::Type::kInt || FitsInt64(*sum)) return true;
+  if (measure.type != MeasureSchema::Type::kInt || sum->FitsInt64()) return true;
   sum->AddInPlace(Negated(value));
   return false;
 }
@@ -71,7 +67,7 @@ std::vector<std::string> SplitKeys(absl::string_view joined) {
 
 absl::Status FitMeasure(const MeasureSchema& measure, Decimal* value) {
   if (!value->RescaleInPlace(measure.scale)) return DoesNotFit(measure, *value);
-  if (measure.type == MeasureSchema::Type::kInt && !FitsInt64(*value)) return Overflows(measure);
+  if (measure.type == MeasureSchema::Type::kInt && !value->FitsInt64()) return Overflows(measure);
   return absl::OkStatus();
 }
 

@@ -5,10 +5,10 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/base/names.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 
@@ -17,10 +17,6 @@ namespace {
 
 // People change releases: a caller that loses so many races in a row gets an error.
 constexpr int kMaxReleaseRaces = 20;
-
-bool IsNameChar(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
-}
 
 absl::Time TimeOf(bool has, const google::protobuf::Timestamp& time) {
   return has ? base::FromProto(time) : absl::InfinitePast();
@@ -77,7 +73,7 @@ bool ForgetOldest(v1::ReleaseRecords* all, absl::Time now) {
 
 absl::Status ValidateName(absl::string_view name) {
   const bool is_one = !name.empty() && name.size() <= kMaxNameBytes &&
-                      std::all_of(name.begin(), name.end(), IsNameChar);
+                      std::all_of(name.begin(), name.end(), base::IsNameCharacter);
   if (is_one) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "'", absl::CHexEscape(name.substr(0, kMaxNameBytes)),

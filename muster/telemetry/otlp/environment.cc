@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "muster/base/log.h"
+#include "muster/base/names.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
@@ -108,9 +109,8 @@ absl::StatusOr<std::string> EndpointOf(absl::string_view variable, absl::string_
     return Wrong(variable, text, kInstead);
   }
   const bool is_v6 = absl::StartsWith(host, "[") && absl::EndsWith(host, "]") && host.size() > 2;
-  const bool is_name = !host.empty() && std::all_of(host.begin(), host.end(), [](unsigned char c) {
-    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_';
-  });
+  const bool is_name =
+      !host.empty() && std::all_of(host.begin(), host.end(), base::IsNameCharacter);
   if (!is_v6 && !is_name) return Wrong(variable, text, kInstead);
   return absl::StrCat(scheme, "://", host, ":", port);
 }
@@ -225,9 +225,7 @@ class SettingsReader {
     MUSTER_ASSIGN_OR_RETURN(to->headers, PairsOf(variable, text));
     for (auto& [name, value] : to->headers) {
       name = absl::AsciiStrToLower(name);
-      const bool is_name = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-        return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-      });
+      const bool is_name = std::all_of(name.begin(), name.end(), base::IsNameCharacter);
       const bool is_value = std::all_of(value.begin(), value.end(),
                                         [](unsigned char c) { return absl::ascii_isprint(c); });
       if (!is_name || !is_value || absl::EndsWith(name, "-bin")) {

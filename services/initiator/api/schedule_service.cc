@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/names.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/rpc/paging.h"
@@ -28,11 +28,8 @@ using muster::schedule::StoredSchedule;
 constexpr size_t kMaxRunIdBytes = 64;
 
 absl::Status CheckRunId(absl::string_view id) {
-  const bool is_one =
-      !id.empty() && id.size() <= kMaxRunIdBytes && std::all_of(id.begin(), id.end(), [](char c) {
-        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' ||
-               c == '-';
-      });
+  const bool is_one = !id.empty() && id.size() <= kMaxRunIdBytes &&
+                      std::all_of(id.begin(), id.end(), base::IsNameCharacter);
   if (is_one) return absl::OkStatus();
   return rpc::BadField("run_id",
                        absl::StrCat("must be 1 to ", kMaxRunIdBytes, " letters, digits and ._-"));
