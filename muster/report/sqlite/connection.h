@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/base/status.h"
 #include "muster/os/file_descriptor.h"
 
 struct sqlite3;
@@ -71,6 +74,23 @@ class Statement {
 
   // True: a row stands ready. False: there is no further one.
   absl::StatusOr<bool> Step();
+
+  // Calls `row()` at each row, until there is no further one.
+  template <typename Row>
+  absl::Status ForEach(Row row) {
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(const bool found, Step());
+      if (!found) return absl::OkStatus();
+      row();
+    }
+  }
+  // What `row()` makes of each.
+  template <typename Row>
+  absl::StatusOr<std::vector<std::invoke_result_t<Row>>> Collect(Row row) {
+    std::vector<std::invoke_result_t<Row>> all;
+    MUSTER_RETURN_IF_ERROR(ForEach([&] { all.push_back(row()); }));
+    return all;
+  }
 
   // Binds, runs a statement that gives no rows, and ends it.
   template <typename... Values>

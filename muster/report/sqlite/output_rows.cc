@@ -64,19 +64,15 @@ absl::Status EnsureOutputColumns(Connection* connection, const report::BatchShap
 absl::StatusOr<std::vector<base::OutputColumn>> LoadOutputColumns(Connection* connection,
                                                                   absl::string_view job,
                                                                   absl::string_view job_revision) {
-  std::vector<base::OutputColumn> columns;
   MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", kColumns));
-  if (!is_there) return columns;
+  if (!is_there) return std::vector<base::OutputColumn>();
   MUSTER_ASSIGN_OR_RETURN(
       Statement query, connection->Prepare("SELECT name, type, scale FROM muster_output_column "
                                            "WHERE job = ? AND job_revision = ? ORDER BY position"));
   query.Bind(job, job_revision);
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-    if (!found) return columns;
-    columns.push_back(
-        {std::string(query.Text(0)), TypeOf(query.Text(1)), static_cast<int>(query.Int(2))});
-  }
+  return query.Collect([&]() -> base::OutputColumn {
+    return {std::string(query.Text(0)), TypeOf(query.Text(1)), static_cast<int>(query.Int(2))};
+  });
 }
 
 absl::Status InsertOutputs(Connection* connection, const report::CountedItem& item) {

@@ -56,12 +56,8 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> GroupTablesOf(
                                                ".sqlite_master WHERE type = 'table' AND name IN "
                                                "(SELECT name FROM ",
                                                schema, ".muster_table)")));
-  std::vector<std::pair<std::string, std::string>> tables;
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-    if (!found) return tables;
-    tables.emplace_back(query.Text(0), query.Text(1));
-  }
+  return query.Collect(
+      [&] { return std::pair(std::string(query.Text(0)), std::string(query.Text(1))); });
 }
 
 absl::Status Copy(Connection* connection, const std::string& table, absl::string_view where) {

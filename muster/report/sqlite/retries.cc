@@ -89,14 +89,12 @@ absl::StatusOr<std::vector<RejectionPosition>> FindLines(Connection* connection,
       connection->Prepare("SELECT item, line FROM muster_rejection WHERE batch = ?"));
   query.Bind(batch);
   std::map<int64_t, uint64_t> items;
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-    if (!found) break;
+  MUSTER_RETURN_IF_ERROR(query.ForEach([&] {
     const int64_t line = query.Int(1);
     if (std::binary_search(lines.begin(), lines.end(), line)) {
       items[line] = static_cast<uint64_t>(query.Int(0));
     }
-  }
+  }));
   std::vector<RejectionPosition> positions;
   for (const int64_t line : lines) {
     const auto item = items.find(line);
@@ -381,9 +379,8 @@ absl::StatusOr<std::vector<RejectionPosition>> LoadClaimed(Connection* connectio
                                                            int64_t retry,
                                                            const RejectionPosition& after,
                                                            size_t max) {
-  std::vector<RejectionPosition> positions;
   MUSTER_ASSIGN_OR_RETURN(const bool is_there, HasTable(connection, "main", "muster_retried_line"));
-  if (!is_there) return positions;
+  if (!is_there) return std::vector<RejectionPosition>();
   MUSTER_ASSIGN_OR_RETURN(
       Statement query,
       // Not what an earlier call has recorded of an item that is claimed as a whole.
@@ -392,11 +389,9 @@ absl::StatusOr<std::vector<RejectionPosition>> LoadClaimed(Connection* connectio
                           "EXISTS (SELECT 1 FROM muster_retried_line w WHERE w.batch = ?1 AND "
                           "w.item = l.item AND w.line = 0)) ORDER BY item, line LIMIT ?5"));
   query.Bind(batch, retry, after.item, after.line, static_cast<int64_t>(max));
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-    if (!found) return positions;
-    positions.push_back({static_cast<uint64_t>(query.Int(0)), query.Int(1)});
-  }
+  return query.Collect([&]() -> RejectionPosition {
+    return {static_cast<uint64_t>(query.Int(0)), query.Int(1)};
+  });
 }
 
 absl::StatusOr<std::map<uint64_t, uint64_t>> LoadRetriedItems(Connection* connection,
@@ -427,11 +422,8 @@ absl::Status LoadRetries(Connection* connection, report::Progress* progress) {
       Statement in, connection->Prepare("SELECT retried_in FROM muster_retry WHERE batch = ? AND "
                                         "retried_in > 0 ORDER BY retried_in DESC LIMIT ?"));
   in.Bind(progress->batch, static_cast<int64_t>(report::kMaxShownRetries));
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, in.Step());
-    if (!found) break;
-    progress->retried_in.push_back(static_cast<uint64_t>(in.Int(0)));
-  }
+  MUSTER_ASSIGN_OR_RETURN(progress->retried_in,
+                          in.Collect([&] { return static_cast<uint64_t>(in.Int(0)); }));
   std::reverse(progress->retried_in.begin(), progress->retried_in.end());
   return absl::OkStatus();
 }

@@ -97,12 +97,7 @@ absl::StatusOr<report::Progress> LoadProgress(Connection* connection, uint64_t b
 absl::StatusOr<std::vector<report::Progress>> LoadAllProgress(Connection* connection) {
   MUSTER_ASSIGN_OR_RETURN(Statement query,
                           connection->Prepare(absl::StrCat(kSelect, " ORDER BY batch")));
-  std::vector<report::Progress> all;
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-    if (!found) return all;
-    all.push_back(ProgressOf(query));
-  }
+  return query.Collect([&] { return ProgressOf(query); });
 }
 
 absl::StatusOr<std::optional<report::Cancellation>> LoadCancellation(Connection* connection,
@@ -136,11 +131,8 @@ absl::Status LoadReplaced(Connection* connection, report::Progress* progress) {
       connection->Prepare("SELECT batch FROM muster_replaced WHERE replaced_by = ? "
                           "ORDER BY batch DESC"));
   earlier.Bind(progress->batch);
-  for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const bool found, earlier.Step());
-    if (!found) break;
-    progress->replaces.push_back(static_cast<uint64_t>(earlier.Int(0)));
-  }
+  MUSTER_ASSIGN_OR_RETURN(progress->replaces,
+                          earlier.Collect([&] { return static_cast<uint64_t>(earlier.Int(0)); }));
   MUSTER_ASSIGN_OR_RETURN(
       Statement later,
       connection->Prepare("SELECT coalesce(max(n.batch), 0) FROM muster_replaced r "

@@ -90,12 +90,7 @@ class SqliteReportReader final : public report::ReportReader {
     MUSTER_ASSIGN_OR_RETURN(
         Statement query,
         connection_->Prepare("SELECT DISTINCT job FROM muster_batch ORDER BY job"));
-    std::vector<std::string> jobs;
-    for (;;) {
-      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-      if (!found) return jobs;
-      jobs.emplace_back(query.Text(0));
-    }
+    return query.Collect([&] { return std::string(query.Text(0)); });
   }
 
   absl::StatusOr<std::vector<uint64_t>> BatchesOf(absl::string_view job) override {
@@ -103,12 +98,7 @@ class SqliteReportReader final : public report::ReportReader {
         Statement query,
         connection_->Prepare("SELECT batch FROM muster_batch WHERE job = ? ORDER BY batch"));
     query.Bind(job);
-    std::vector<uint64_t> batches;
-    for (;;) {
-      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-      if (!found) return batches;
-      batches.push_back(static_cast<uint64_t>(query.Int(0)));
-    }
+    return query.Collect([&] { return static_cast<uint64_t>(query.Int(0)); });
   }
 
   absl::StatusOr<std::vector<report::Progress>> Batches() override {
@@ -167,11 +157,7 @@ class SqliteReportReader final : public report::ReportReader {
                                               " WHERE batch = ? ORDER BY item, ordinal LIMIT ? "
                                               "OFFSET ?"));
     query.Bind(batch, max, offset);
-    for (;;) {
-      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-      if (!found) return absl::OkStatus();
-      visit(RejectionRowOf(query));
-    }
+    return query.ForEach([&] { visit(RejectionRowOf(query)); });
   }
 
   absl::Status ForEachRejectionAfter(
@@ -182,11 +168,7 @@ class SqliteReportReader final : public report::ReportReader {
                                               " WHERE batch = ? AND item >= ? AND (item > ? OR "
                                               "line > ?) ORDER BY item, line LIMIT ?"));
     query.Bind(batch, after.item, after.item, after.line, max);
-    for (;;) {
-      MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
-      if (!found) return absl::OkStatus();
-      visit(RejectionRowOf(query));
-    }
+    return query.ForEach([&] { visit(RejectionRowOf(query)); });
   }
 
   absl::StatusOr<std::vector<report::RejectionPosition>> ClaimedRejections(
