@@ -38,6 +38,13 @@ TEST(Utf8Test, RefusesWhatNoEncoderWrites) {
   }
 }
 
+TEST(Utf8Test, NamesTheByteAtWhichATextStopsBeingUtf8) {
+  EXPECT_EQ(FirstInvalidUtf8(""), 0u);
+  EXPECT_EQ(FirstInvalidUtf8("eight bytes, and é"), 19u);
+  EXPECT_EQ(FirstInvalidUtf8("eight bytes, \xff and more"), 13u);
+  EXPECT_EQ(FirstInvalidUtf8("é and a half: \xc3"), 15u);
+}
+
 TEST(Utf8Test, DoesNotCountControlCharactersAsPrintable) {
   EXPECT_EQ(PrintableUtf8Prefix("é"), 2u);
   EXPECT_EQ(PrintableUtf8Prefix(" "), 1u);
