@@ -21,14 +21,6 @@
 
 namespace muster::controller {
 
-// The bytes of rows in one message: far below gRPC's limit, so that a slow client keeps little of
-// the report in this process's memory.
-inline constexpr size_t kReportPageBytes = size_t{1} << 20;
-
-// The bytes of a list that is answered in one message, below gRPC's limit by enough for the rest of
-// the message.
-inline constexpr size_t kReportAnswerBytes = size_t{3} << 20;
-
 // Reports that are being read at a time: each holds a thread, and up to ReportSpool::kMemoryBytes.
 // A reader that takes nothing for a minute is left, and so is one that takes nothing for a second
 // when another needs its place.
@@ -37,17 +29,6 @@ inline constexpr rpc::StreamLimits kReportLimits = {
     .max_idle = absl::Minutes(1),
     .yields_after = absl::Seconds(1),
 };
-
-// Writes the rows that `request` asks for. `write` answers false when the client has gone;
-// WriteReport then answers Cancelled. NotFound: no such batch, or no such group; the message names
-// the groups of the batch.
-absl::Status WriteReport(report::ReportReader& reader, const v1::GetReportRequest& request,
-                         const std::function<bool(const v1::GetReportResponse&)>& write);
-
-// Adds as many rejections as were asked for, exist, and fit; at least one always fits. NotFound: no
-// such batch.
-absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectionsRequest& request,
-                            v1::ListRejectionsResponse* response);
 
 // ReportService: serves a controller's report (proto/muster/v1/report_service.proto).
 

@@ -14,6 +14,7 @@
 #include "muster/report/remote/remote_report_client.h"
 #include "muster/report/sqlite/connection.h"
 #include "muster/rpc/server.h"
+#include "services/controller/report_pages.h"
 #include "tests/fakes/controller/report_service_fixture.h"
 
 namespace muster::controller {
