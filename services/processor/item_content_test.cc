@@ -109,19 +109,6 @@ TEST_F(ItemContentTest, TravelsInlineWhereItIsShort) {
   EXPECT_TRUE(content_.asked().empty());
 }
 
-// Counts what is settled as done.
-class Claim final : public listener::DeliveryContext {
- public:
-  absl::Status Begin(listener::Delivery&) override { return absl::OkStatus(); }
-  void Settle(const listener::Delivery&, Settlement settlement) override {
-    if (settlement.kind == Settlement::Kind::kOk) ++done;
-  }
-  std::stop_token stop_token(const listener::Delivery&) override { return {}; }
-  std::stop_token stop_token() const override { return {}; }
-
-  int done = 0;
-};
-
 // The tail of a batch is often short, and one such item must not cost the others their common
 // fetch.
 TEST_F(ItemContentTest, OfAllItemsOfAClaimThatReferToItIsExpectedTogether) {
@@ -129,12 +116,15 @@ TEST_F(ItemContentTest, OfAllItemsOfAClaimThatReferToItIsExpectedTogether) {
   const queue::QueueId queue{"acme", "sum-in-0"};
   std::vector<listener::Delivery> claim;
   for (const queue::Message* message : {&message_, &inline_item, &message_}) {
-    claim.push_back({.message = message, .queue = &queue});
+    claim.push_back({.message = message, .queue = &queue, .slot = claim.size()});
   }
   ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
-  Claim context;
+  NotedClaim context;
   worker.OnMessages(absl::MakeSpan(claim), context);
-  EXPECT_EQ(context.done, 3);
+  EXPECT_EQ(context.settled_.size(), 3u);
+  for (const auto& [slot, settlement] : context.settled_) {
+    EXPECT_EQ(settlement.kind, Settlement::Kind::kOk) << slot;
+  }
   EXPECT_THAT(content_.expected(), ::testing::ElementsAre(2u));
 }
 

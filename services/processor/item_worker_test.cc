@@ -298,23 +298,6 @@ TEST_F(ItemWorkerTest, LeavesItemsToOthersWhoseBatchIsBoundToAnotherVersion) {
   EXPECT_THAT(settlement.wanted, HasSubstr("handler version 6"));
 }
 
-// Notes which deliveries begin, and how each is settled.
-class Context final : public listener::DeliveryContext {
- public:
-  absl::Status Begin(listener::Delivery& delivery) override {
-    begun_.push_back(delivery.slot);
-    return absl::OkStatus();
-  }
-  void Settle(const listener::Delivery& delivery, Settlement settlement) override {
-    settled_.emplace(delivery.slot, std::move(settlement));
-  }
-  std::stop_token stop_token(const listener::Delivery&) override { return {}; }
-  std::stop_token stop_token() const override { return {}; }
-
-  std::vector<size_t> begun_;
-  std::map<size_t, Settlement> settled_;
-};
-
 // An attempt costs a broker more than all the rest of giving an item back.
 TEST_F(ItemWorkerTest, BeginsOnNoItemsThatDoNotFitOnceItHasSeenOne) {
   base::LogCapture log;
@@ -330,13 +313,13 @@ TEST_F(ItemWorkerTest, BeginsOnNoItemsThatDoNotFitOnceItHasSeenOne) {
     for (size_t i = 0; i < messages.size(); ++i) {
       deliveries.push_back({&messages[i], &queue, i, 1, false, {}, {}});
     }
-    Context context;
+    NotedClaim context;
     worker.OnMessages(absl::MakeSpan(deliveries), context);
     EXPECT_EQ(context.settled_.size(), versions.size());
     return context;
   };
   EXPECT_THAT(work({"6"}).begun_, ElementsAre(0)) << "it has not looked for any yet";
-  Context context = work({"6", "7", "6", "7"});
+  NotedClaim context = work({"6", "7", "6", "7"});
   EXPECT_THAT(context.begun_, ElementsAre(1, 3));
   EXPECT_EQ(context.settled_[0].kind, Settlement::Kind::kDefer);
   EXPECT_THAT(context.settled_[0].wanted, HasSubstr("handler version 6"));

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,23 @@ class SomeBlobs final : public blob::BlobStore {
  private:
   bool on_ = false;
   std::map<std::string, std::string> blobs_;
+};
+
+// Notes which deliveries of a claim begin, and how each is settled.
+class NotedClaim final : public listener::DeliveryContext {
+ public:
+  absl::Status Begin(listener::Delivery& delivery) override {
+    begun_.push_back(delivery.slot);
+    return absl::OkStatus();
+  }
+  void Settle(const listener::Delivery& delivery, Settlement settlement) override {
+    settled_.emplace(delivery.slot, std::move(settlement));
+  }
+  std::stop_token stop_token(const listener::Delivery&) override { return {}; }
+  std::stop_token stop_token() const override { return {}; }
+
+  std::vector<size_t> begun_;             // slots
+  std::map<size_t, Settlement> settled_;  // by slot
 };
 
 // A job of two columns, customer and amount, summed by customer.
