@@ -160,6 +160,21 @@ TEST_F(ControllerTest, DropsResultsThatArriveTwice) {
   EXPECT_EQ(GetProgress().duplicates, 2);
 }
 
+// Each of them read all rows of its batch, and held up the results of others.
+TEST_F(ControllerTest, MakesNoReceiptAnewForALateCopy) {
+  OpenBatch(2);
+  Start();
+  Put({Result(0), Result(1)});
+  host_->AwaitCompletions(1);
+  Put({Result(1)});
+  host_->AwaitCompletions(2);
+  Stop();
+  EXPECT_EQ(report_->receipts(), 1);
+  EXPECT_EQ(GetProgress().duplicates, 1);
+  EXPECT_EQ(GetProgress().receipt_revision, 1);
+  EXPECT_EQ(Stats().stored(), 0);
+}
+
 TEST_F(ControllerTest, KeepsOutAResultThatContradictsACountedOne) {
   OpenBatch(2);
   PutQuietly({Result(0), Result(0, "ann", "9.99"), Result(1)});

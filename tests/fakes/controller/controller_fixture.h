@@ -53,6 +53,7 @@ class UnreliableReport final : public report::ReportStore {
     before_receipt_ = std::move(event);
   }
   int commits() const { return commits_; }
+  int receipts() const { return receipts_; }  // that were asked for
 
   uint64_t epoch() const override { return report_->epoch(); }
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
@@ -72,6 +73,7 @@ class UnreliableReport final : public report::ReportStore {
     return report_->ReopenDeadLettered(batch, items);
   }
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
+    ++receipts_;
     if (before_receipt_) MUSTER_RETURN_IF_ERROR(std::exchange(before_receipt_, nullptr)());
     return report_->Complete(facts);
   }
@@ -98,6 +100,7 @@ class UnreliableReport final : public report::ReportStore {
   std::deque<Failure> failures_;
   std::function<absl::Status()> before_receipt_;
   std::atomic<int> commits_{0};
+  std::atomic<int> receipts_{0};
 };
 
 // Batch records that answer Unavailable for as many of the next calls as the test says.
