@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -38,8 +39,8 @@ type pemFiles struct{ ca, certificate, key string }
 
 func (p pemFiles) wanted() bool { return p.ca != "" || p.certificate != "" || p.key != "" }
 
-// read gives the authorities to trust, nil without a ca, and the certificate to show, none without one.
-func (p pemFiles) read() (*x509.CertPool, []tls.Certificate, error) {
+// read gives the authorities to trust, nil without a ca, and the certificate to show, nil without one.
+func (p pemFiles) read() (*x509.CertPool, *shownCertificate, error) {
 	if (p.certificate == "") != (p.key == "") {
 		return nil, nil, errors.New("muster: certificate and key go together")
 	}
@@ -61,7 +62,24 @@ func (p pemFiles) read() (*x509.CertPool, []tls.Certificate, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return authorities, []tls.Certificate{own}, nil
+	return authorities, &shownCertificate{files: p, last: &own}, nil
+}
+
+// shownCertificate is what the files hold at the time of each connection: certificates are renewed while
+// a program runs. For several goroutines.
+type shownCertificate struct {
+	files pemFiles
+	mutex sync.Mutex
+	last  *tls.Certificate // shown, too, while the files cannot be read or do not fit each other
+}
+
+func (s *shownCertificate) now() (*tls.Certificate, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if read, err := tls.LoadX509KeyPair(s.files.certificate, s.files.key); err == nil {
+		s.last = &read
+	}
+	return s.last, nil
 }
 
 // open connects with its first call, and again whenever it must.
@@ -72,8 +90,13 @@ func open(address string, files pemFiles) (*grpc.ClientConn, error) {
 		if err != nil {
 			return nil, err
 		}
-		transport = credentials.NewTLS(&tls.Config{
-			MinVersion: tls.VersionTLS12, RootCAs: authorities, Certificates: own})
+		config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
+		if own != nil {
+			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				return own.now()
+			}
+		}
+		transport = credentials.NewTLS(config)
 	}
 	wait := backoff.DefaultConfig
 	wait.BaseDelay, wait.MaxDelay = minReconnectWait, maxReconnectWait

@@ -133,7 +133,8 @@ func ServeHandler(work Work, options HandlerOptions) (*HandlerServer, error) {
 		if own == nil {
 			return nil, errors.New("muster: a ca goes with a certificate and a key")
 		}
-		config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: own}
+		config := &tls.Config{MinVersion: tls.VersionTLS12,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own.now() }}
 		if authorities != nil {
 			config.ClientCAs, config.ClientAuth = authorities, tls.RequireAndVerifyClientCert
 		}

@@ -2,8 +2,18 @@ package muster
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -518,5 +528,143 @@ func TestProcessorsBeyondTheBoundAreToldToComeAgain(t *testing.T) {
 func TestAHandlerWithoutAVersionIsRefused(t *testing.T) {
 	if _, err := ServeHandler(total, HandlerOptions{}); err == nil {
 		t.Error("was taken")
+	}
+}
+
+// authority signs certificates for this machine, each with the next serial number, into files.
+type authority struct {
+	t           *testing.T
+	key         *ecdsa.PrivateKey
+	certificate *x509.Certificate
+	serial      int64
+	files       pemFiles
+}
+
+func newAuthority(t *testing.T) *authority {
+	folder := t.TempDir()
+	a := &authority{t: t, files: pemFiles{filepath.Join(folder, "ca.pem"), filepath.Join(folder, "me.pem"),
+		filepath.Join(folder, "me.key")}}
+	a.certificate = &x509.Certificate{SerialNumber: big.NewInt(100), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	a.key = a.sign(a.certificate, a.files.ca)
+	a.renew()
+	return a
+}
+
+// sign writes the certificate, and gives its key.
+func (a *authority) sign(certificate *x509.Certificate, path string) *ecdsa.PrivateKey {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	by := a.key
+	if by == nil {
+		by = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, certificate, a.certificate, &key.PublicKey, by)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.write(path, "CERTIFICATE", der)
+	return key
+}
+
+func (a *authority) write(path, kind string, der []byte) {
+	block := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	if err := os.WriteFile(path, block, 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *authority) renew() {
+	a.serial++
+	key := a.sign(&x509.Certificate{SerialNumber: big.NewInt(a.serial), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, a.files.certificate)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.write(a.files.key, "PRIVATE KEY", der)
+}
+
+func TestAHandlerShowsARenewedCertificate(t *testing.T) {
+	a := newAuthority(t)
+	server, err := ServeHandler(func(context.Context, *Item, *Results) error { return nil },
+		HandlerOptions{Version: "1", Listen: "127.0.0.1:0", CA: a.files.ca, Certificate: a.files.certificate,
+			Key: a.files.key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop(0)
+	roots, _, err := a.files.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := func() int64 {
+		// With TLS 1.3, a client sees the certificate before the server refuses it for having none.
+		connection, err := tls.Dial("tcp", server.Address(), &tls.Config{MinVersion: tls.VersionTLS13,
+			RootCAs: roots, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if got := shown(); got != 1 {
+		t.Fatalf("shown: %d", got)
+	}
+	a.renew()
+	if got := shown(); got != 2 {
+		t.Errorf("shown after it was renewed: %d", got)
+	}
+	a.write(a.files.key, "PRIVATE KEY", []byte("half of a file"))
+	if got := shown(); got != 2 {
+		t.Errorf("shown with a key that is none: %d", got)
+	}
+}
+
+func TestAClientShowsARenewedCertificate(t *testing.T) {
+	a := newAuthority(t)
+	own, err := tls.LoadX509KeyPair(a.files.certificate, a.files.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own},
+		NextProtos: []string{"h2"}, ClientAuth: tls.RequireAnyClientCert})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	shown := make(chan int64, 100)
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if stream := connection.(*tls.Conn); stream.Handshake() == nil {
+				shown <- stream.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+			}
+			connection.Close()
+		}
+	}()
+	connection, err := open(listener.Addr().String(), a.files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	connection.Connect()
+	deadline := time.After(30 * time.Second)
+	for want := int64(1); want <= 2; {
+		select {
+		case got := <-shown:
+			if got == want {
+				want++
+				a.renew()
+			}
+		case <-deadline:
+			t.Fatalf("certificate %d was never shown", want)
+		}
+		connection.Connect()
 	}
 }

@@ -2,7 +2,11 @@
 
 import datetime
 import decimal
+import pathlib
 import queue
+import ssl
+import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -347,6 +351,43 @@ class HandlerServerTest(unittest.TestCase):
         self.serve()
         with self.assertRaises(OSError):
             muster.serve_handler(total, version="1", listen=self.server.address)
+
+
+class CertificateTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.certificate = pathlib.Path(folder.name) / "me.pem"
+        self.key = pathlib.Path(folder.name) / "me.key"
+        self.renew()
+
+    def renew(self):
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-subj", "/CN=me", "-addext", "subjectAltName=IP:127.0.0.1", "-out",
+             self.certificate, "-keyout", self.key], check=True, capture_output=True)
+
+    def test_one_that_was_renewed_is_shown_to_the_next_that_connects(self):
+        server = muster.serve_handler(lambda item, results: None, version="1",
+                                      listen="127.0.0.1:0", certificate=self.certificate,
+                                      key=self.key)
+        self.addCleanup(server.stop)
+        host, port = server.address.rsplit(":", 1)
+
+        def shown():
+            return ssl.get_server_certificate((host, int(port)), timeout=SECONDS)
+
+        first = self.certificate.read_text()
+        self.assertEqual(shown(), first)
+        self.renew()
+        second = self.certificate.read_text()
+        self.assertEqual(shown(), second)
+        self.key.write_text("half of a file")
+        self.assertEqual(shown(), second)
+        self.key.unlink()
+        self.assertEqual(shown(), second)
+        self.renew()
+        self.assertEqual(shown(), self.certificate.read_text())
 
 
 if __name__ == "__main__":

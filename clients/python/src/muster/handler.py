@@ -310,6 +310,32 @@ def _job_of(schema: job_schema_pb2.JobSchema, parameters: Mapping[str, str],
                       processor, to_columns(schema.outputs))
 
 
+def _credentials_of_files(certificate: Path, key: Path, ca: Path | None) -> grpc.ServerCredentials:
+    """Those that the files hold at the time of each connection: certificates are renewed while a
+    server runs. While the files cannot be read or do not fit each other, the last ones."""
+    def read() -> tuple[bytes, bytes, bytes | None]:
+        return (pathlib.Path(key).read_bytes(), pathlib.Path(certificate).read_bytes(),
+                None if ca is None else pathlib.Path(ca).read_bytes())
+
+    def configure(pems: tuple[bytes, bytes, bytes | None]) -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration([pems[:2]], pems[2])
+
+    last = read()
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal last
+        try:
+            now = read()
+        except OSError:
+            return None
+        if now == last:
+            return None
+        last = now
+        return configure(now)
+
+    return grpc.dynamic_ssl_server_credentials(configure(last), renewed, ca is not None)
+
+
 def serve_handler(work: Work, *, version: str, listen: str = "localhost:7800",
                   name: str | None = None, concurrency: int = 1, columns: Collection[str] = (),
                   groups: Collection[str] = (), ca: Path | None = None,
@@ -321,7 +347,8 @@ def serve_handler(work: Work, *, version: str, listen: str = "localhost:7800",
     `version` stands for what `work` computes; the job file must say the same. `concurrency` items of
     each processor come at a time, each on a thread of its own. Jobs without these `columns` and
     `groups` are refused. Port 0: one that is free; `address` of the server tells. `certificate` and
-    `key` (PEM files) encrypt, and with `ca` processors must show one of its certificates.
+    `key` (PEM files) encrypt, and with `ca` processors must show one of its certificates. The files are
+    read again for each connection.
 
     OSError: it cannot listen there.
     """
@@ -330,9 +357,7 @@ def serve_handler(work: Work, *, version: str, listen: str = "localhost:7800",
                            name=name or getattr(work, "__module__", "") or "python")
     credentials = None
     if certificate is not None and key is not None:
-        pair = pathlib.Path(key).read_bytes(), pathlib.Path(certificate).read_bytes()
-        roots = None if ca is None else pathlib.Path(ca).read_bytes()
-        credentials = grpc.ssl_server_credentials([pair], roots, ca is not None)
+        credentials = _credentials_of_files(certificate, key, ca)
     elif certificate is not None or key is not None or ca is not None:
         raise ValueError("certificate and key go together, and a ca with them")
     server.listen(listen, credentials)
