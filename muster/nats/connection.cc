@@ -2,6 +2,7 @@
 #include "muster/nats/connection.h"
 
 #include <nats/nats.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
 #include "muster/base/names.h"
+#include "muster/base/random.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
 #include "muster/nats/subscription.h"
@@ -40,6 +42,15 @@ std::string WhatIsWrong(natsStatus status) {
   return absl::StrCat(text, ": ", particulars);
 }
 
+// What changes when a file is written anew, or a link to it leads elsewhere; nullopt: it cannot be
+// looked at.
+std::optional<std::string> VersionOf(const std::string& path) {
+  struct stat file = {};
+  if (stat(path.c_str(), &file) != 0) return std::nullopt;
+  return absl::StrCat(file.st_dev, " ", file.st_ino, " ", file.st_size, " ", file.st_mtim.tv_sec,
+                      ".", file.st_mtim.tv_nsec);
+}
+
 bool AsksForTls(const std::string& url) { return absl::StartsWithIgnoreCase(url, "tls://"); }
 
 class NatsConnection final : public Connection {
@@ -47,7 +58,12 @@ class NatsConnection final : public Connection {
   explicit NatsConnection(ConnectionOptions options)
       : Connection(options.prompt),
         options_(std::move(options)),
-        replies_(absl::StrCat("_INBOX.", base::MakeInstanceId("inbox")), base::RealClock()) {}
+        replies_(absl::StrCat("_INBOX.", base::MakeInstanceId("inbox")), base::RealClock()) {
+    for (const std::string& path :
+         {options_.ca_file, options_.certificate_file, options_.key_file}) {
+      if (!path.empty()) security_files_.emplace_back(path, VersionOf(path));
+    }
+  }
 
   ~NatsConnection() override {
     closing_ = true;
@@ -113,6 +129,13 @@ class NatsConnection final : public Connection {
   static void OnReconnected(natsConnection* connection, void* self);
   static void OnError(natsConnection*, natsSubscription*, natsStatus status, void* self);
   static void OnClosed(natsConnection*, void* self);
+  // Called before each round of tries, which it lets begin after so many milliseconds.
+  static int64_t BeforeTries(natsConnection*, int rounds, void* self);
+  // Whether a file that nats.c has read is another one by now.
+  bool IsRenewed() const;
+  void Refused() {
+    if (!refused_.exchange(true) && options_.on_refused) options_.on_refused();
+  }
   void Tell(bool connected) {
     if (closing_) return;
     if (options_.on_change) options_.on_change(connected);
@@ -130,7 +153,10 @@ class NatsConnection final : public Connection {
 
   const ConnectionOptions options_;
   PendingReplies replies_;
+  std::vector<std::pair<std::string, std::optional<std::string>>> security_files_;  // path, version
   std::atomic<bool> closing_{false};
+  std::atomic<bool> refused_{false};
+  absl::Duration lost_since_;  // of the thread of nats.c that reconnects
   std::atomic<int64_t> errors_{0};
   std::atomic<int64_t> requests_in_flight_{0};
   Event closed_;
@@ -175,9 +201,36 @@ void NatsConnection::OnClosed(natsConnection*, void* self) {
   if (!connection->closing_) {
     base::Log(base::kError, "the NATS connection is closed for good: the server refuses us",
               {{"connection", connection->options_.name}});
-    if (connection->options_.on_refused) connection->options_.on_refused();
+    connection->Refused();
   }
   connection->closed_.Set();
+}
+
+bool NatsConnection::IsRenewed() const {
+  return std::any_of(security_files_.begin(), security_files_.end(), [](const auto& file) {
+    const std::optional<std::string> now = VersionOf(file.first);
+    return now.has_value() && now != file.second;
+  });
+}
+
+// nats.c reads the files once. When the certificate has expired, no try of this connection will be
+// accepted again.
+int64_t NatsConnection::BeforeTries(natsConnection*, int rounds, void* self) {
+  auto* const connection = static_cast<NatsConnection*>(self);
+  const absl::Duration now = base::RealClock()->Monotonic();
+  if (rounds <= 1) connection->lost_since_ = now;
+  const bool is_patient =
+      now - connection->lost_since_ < connection->options_.patience_when_renewed;
+  if (!is_patient && !connection->closing_ && !connection->refused_ && connection->IsRenewed()) {
+    base::Log(
+        base::kError,
+        "the NATS connection does not come back, and its certificates were renewed meanwhile: "
+        "only a new one shows them",
+        {{"connection", connection->options_.name}});
+    connection->Refused();
+  }
+  const double jitter = static_cast<double>(base::RandomSeed() % 1000) / 1000;
+  return absl::ToInt64Milliseconds(kReconnectWait + jitter * kReconnectJitter);
 }
 
 void NatsConnection::OnError(natsConnection*, natsSubscription*, natsStatus status, void* self) {
@@ -224,9 +277,7 @@ absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
   set(natsOptions_SetName(made, options_.name.c_str()));
   set(natsOptions_SetTimeout(made, absl::ToInt64Milliseconds(options_.connect_timeout)));
   set(natsOptions_SetMaxReconnect(made, -1));
-  set(natsOptions_SetReconnectWait(made, absl::ToInt64Milliseconds(kReconnectWait)));
-  set(natsOptions_SetReconnectJitter(made, absl::ToInt64Milliseconds(kReconnectJitter),
-                                     absl::ToInt64Milliseconds(kReconnectJitter)));
+  set(natsOptions_SetCustomReconnectDelay(made, &BeforeTries, this));
   set(natsOptions_SetReconnectBufSize(made, kMaxReconnectBufferBytes));
   set(natsOptions_SetWriteDeadline(made, absl::ToInt64Milliseconds(kWriteDeadline)));
   set(natsOptions_SetSendAsap(made, options_.prompt));

@@ -80,7 +80,8 @@ struct Incoming {
 // Connection: one connection to a NATS server, or to a cluster of them.
 //
 // It reconnects by itself, unless the server refuses its credentials twice: then nats.c closes it
-// for good, and an error is logged. Without a connection, calls return Unavailable within their
+// for good, and an error is logged. It shows for ever the certificate, and trusts the authorities,
+// that it has read when it was opened. Without a connection, calls return Unavailable within their
 // timeout. No nats.c type appears outside this folder.
 
 struct ConnectionOptions {
@@ -97,10 +98,12 @@ struct ConnectionOptions {
   // Called each time that the open connection is lost (false) or is back (true), one call at a
   // time, on a thread of its own; be quick. Not called when the connection is closed on purpose.
   std::function<void(bool connected)> on_change = nullptr;
-  // The server has refused the credentials of this connection twice, after it had accepted them
-  // before: nats.c gives such a connection up for good, and only a new one may succeed. Called
-  // once, on a thread of its own.
+  // Only a new connection may succeed: the server has refused the credentials of this one twice,
+  // after it had accepted them before, so that nats.c has given it up for good; or it is lost for
+  // `patience_when_renewed`, and its certificate, key or CA file was changed since it was opened.
+  // Called once, on a thread of its own.
   std::function<void()> on_refused = nullptr;
+  absl::Duration patience_when_renewed = absl::Seconds(30);
 };
 
 // Each connection uses its own subject prefix for replies. Thread-safe.

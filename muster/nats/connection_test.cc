@@ -7,6 +7,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
@@ -18,9 +19,12 @@
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/os/temp_dir.h"
+#include "muster/rpc/tls.h"
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/nats/fake_server.h"
 #include "tests/fakes/nats/nats_server.h"
+#include "tests/fakes/rpc/test_certificates.h"
 
 namespace muster::nats {
 
@@ -157,6 +161,38 @@ TEST_F(ConnectionTest, SaysThatTheOutcomeIsUnknownOnceSomeRequestsAreSent) {
   EXPECT_TRUE(absl::IsInvalidArgument(first)) << first;
   const absl::Status second = connection_->RequestAll({sound, refused}, kPatience).status();
   EXPECT_TRUE(absl::IsUnavailable(second)) << second;
+}
+
+// nats.c reads the files once, and was refused for ever once the certificate of then had expired.
+TEST(RenewedConnectionTest, SaysThatOnlyANewOneShowsTheCertificateThatWasRenewed) {
+  const os::TempDir folder;
+  rpc::TestAuthority authority("nats");
+  const std::string ca = folder / "ca.pem", own = folder / "own", at_server = folder / "server";
+  authority.WriteRoot(ca);
+  authority.Issue("worker", "DNS:localhost", own);
+  authority.Issue("server", "IP:127.0.0.1", at_server);
+  const rpc::TlsFiles server_files = rpc::FilesBehind(at_server, ""),
+                      files = rpc::FilesBehind(own, "");
+  testing::NatsServer server(
+      testing::NatsServer::Programs().front(),
+      absl::StrCat("tls { cert_file: \"", server_files.certificate, "\", key_file: \"",
+                   server_files.key, "\", ca_file: \"", ca, "\", verify: true }"));
+  std::promise<void> refused;
+  ConnectionOptions options;
+  options.ca_file = ca;
+  options.certificate_file = files.certificate;
+  options.key_file = files.key;
+  options.patience_when_renewed = absl::ZeroDuration();
+  std::atomic<int> back = 0;
+  options.on_change = [&back](bool connected) { back += connected ? 1 : 0; };
+  options.on_refused = [&refused] { refused.set_value(); };
+  const auto connection = Connection::Open(server.url(), options).value();
+  server.Kill();
+  server.Restart();
+  while (back == 0) base::LetOthersRun();  // the files are as they were
+  authority.Issue("worker", "DNS:localhost", own);
+  server.Kill();
+  refused.get_future().get();
 }
 
 TEST_F(ConnectionTest, SaysAtOnceThatNobodyListens) {
