@@ -7,10 +7,12 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <system_error>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -27,6 +29,11 @@
 #include "muster/v1/report_service.grpc.pb.h"
 
 namespace muster::cli {
+namespace {
+
+std::string PartOf(const std::string& path) { return path + ".part"; }
+
+}  // namespace
 
 absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out) {
   std::optional<RecordWriter> writer;
@@ -46,9 +53,28 @@ absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out)
   return absl::OkStatus();
 }
 
+absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::string> sources) {
+  std::error_code error;  // of what is not there: it is not lost
+  for (const std::string& written : {path, PartOf(path)}) {
+    const std::filesystem::file_status there = std::filesystem::status(written, error);
+    if (!std::filesystem::exists(there)) continue;
+    if (!std::filesystem::is_regular_file(there)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--output-file would replace ", written,
+                       ", which is no regular file; `muster batch output` prints the records"));
+    }
+    for (const std::string& source : sources) {
+      if (!std::filesystem::equivalent(written, source, error)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("--output-file would overwrite ", source, ", which is read"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteOutputFile(report::ReportStore& store, uint64_t batch, const std::string& path) {
   const bool is_json = absl::EndsWith(path, ".json") || absl::EndsWith(path, ".jsonl");
-  const std::string part = path + ".part";
+  const std::string part = PartOf(path);
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   if (!out) return os::FileError(errno, "creating", part);
   const auto read = [&](const std::string& token) -> absl::StatusOr<report::OutputPage> {

@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "cli/output/environment.h"
 #include "muster/report/output_page.h"
 #include "muster/report/report_store.h"
@@ -22,6 +23,10 @@ using ReadPage =
 // Writes page by page, as kCsv or kJson; nothing before the first page is there. Errors are those
 // of `read`; ResourceExhausted: `out` takes no more.
 absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out);
+
+// Whether a file may be written at `path`, where nothing else is lost by it: InvalidArgument where
+// one of `sources` is there or at its ".part", or what is no regular file, such as /dev/null.
+absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::string> sources);
 
 // Writes the batch's records to `path`, which has all of them or is as it was: JSON lines where the
 // name ends in .json or .jsonl, else CSV.

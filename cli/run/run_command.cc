@@ -203,9 +203,12 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   base::SetMinLogLevel(options.log_level);
   const os::StopSignals signals(OnStop());
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
-  if (!options.output_file.empty() && job.outputs.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.job_file, ": the job has no outputs, so there is nothing for --output-file"));
+  if (!options.output_file.empty()) {
+    if (job.outputs.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.job_file, ": the job has no outputs, so there is nothing for --output-file"));
+    }
+    MUSTER_RETURN_IF_ERROR(CheckOutputFile(options.output_file, {options.input, options.job_file}));
   }
   RunEnd end(signals.token());
   processor::HandlerAccess access = options.handlers;
