@@ -15,6 +15,7 @@
 #include "cli/batch/commands.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
+#include "cli/output/one_of.h"
 #include "cli/server/options.h"
 #include "muster/base/clock.h"
 #include "muster/base/quantity.h"
@@ -172,12 +173,10 @@ void AddFilter(CLI::App* list, ListOptions* options) {
   list->add_option("--state", options->states, "Only batches in this state; repeatable")
       ->expected(1)
       ->take_all()
-      ->transform(CLI::CheckedTransformer(
-                      std::map<std::string, BatchState>{{"open", BatchState::kOpen},
-                                                        {"sealed", BatchState::kSealed},
-                                                        {"complete", BatchState::kComplete},
-                                                        {"cancelled", BatchState::kCancelled}})
-                      .description("{open,sealed,complete,cancelled}"));
+      ->transform(OneOf<BatchState>({{"open", BatchState::kOpen},
+                                     {"sealed", BatchState::kSealed},
+                                     {"complete", BatchState::kComplete},
+                                     {"cancelled", BatchState::kCancelled}}));
   list->add_option("--since", options->since,
                    "Only batches begun since then: 2h is two hours ago; or 2026-11-26, in UTC, or "
                    "2026-11-26T08:00:00Z")

@@ -114,6 +114,9 @@ TEST_F(ListCommandTest, ShowsTheBatchesOfCallsToOneWhoAsksForThem) {
 
 TEST_F(ListCommandTest, SaysWhatIsNoFilter) {
   EXPECT_EQ(RunOnServer({"batch", "list", "--state", "done"}).code, kUsage);
+  EXPECT_THAT(RunOnServer({"batch", "list", "--state", "done"}).err,
+              HasSubstr("--state: 'done' is none of open, sealed, complete, cancelled\n"));
+  EXPECT_EQ(RunOnServer({"batch", "list", "--state", "2"}).code, kUsage);
   EXPECT_EQ(RunOnServer({"batch", "list", "--watch", "--after", "3"}).code, kUsage);
   EXPECT_THAT(RunOnServer({"batch", "list", "--label", "team"}).err, HasSubstr("NAME=VALUE"));
   const Done since = RunOnServer({"batch", "list", "--since", "tomorrow"});

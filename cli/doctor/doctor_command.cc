@@ -21,6 +21,7 @@
 #include "cli/doctor/work_checkup.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
+#include "cli/output/one_of.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -318,8 +319,8 @@ void AddDoctor(CLI::App* app, const Environment& environment) {
   command
       ->add_option("--ack-survives", options->nats.ack_survives,
                    "What the services say that its acknowledgements survive: process or power")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, queue::Survives>{
-          {"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}}))
+      ->transform(OneOf<queue::Survives>(
+          {{"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}}))
       ->envname("MUSTER_ACK_SURVIVES")
       ->type_name("")
       ->default_str("process");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/scale/replay_options.h"
 
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cli/output/one_of.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/scaling/replay/timestamp.h"
@@ -88,12 +88,11 @@ void AddWorkers(CLI::App* command, scaling::replay::SimOptions* sim) {
   command
       ->add_option("--service", sim->service,
                    "fluid (default), or by the item: fixed, exponential, lognormal")
-      ->transform(CLI::CheckedTransformer(
-                      std::map<std::string, Service>{{"fluid", Service::kFluid},
-                                                     {"fixed", Service::kFixed},
-                                                     {"deterministic", Service::kFixed},
-                                                     {"exponential", Service::kExponential},
-                                                     {"lognormal", Service::kLognormal}})
+      ->transform(OneOf<Service>({{"fluid", Service::kFluid},
+                                  {"fixed", Service::kFixed},
+                                  {"deterministic", Service::kFixed},
+                                  {"exponential", Service::kExponential},
+                                  {"lognormal", Service::kLognormal}})
                       .description("{fluid,fixed,exponential,lognormal}"));
   command->add_option("--service-sigma", sim->service_sigma, "Of a lognormal service time");
   AddDuration(command, "--cold-start", &sim->cold_start,
@@ -101,11 +100,9 @@ void AddWorkers(CLI::App* command, scaling::replay::SimOptions* sim) {
   command
       ->add_option("--cold-start-shape", sim->cold_start_shape,
                    "fixed (default), exponential or lognormal")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, Shape>{{"fixed", Shape::kFixed},
-                                                               {"exponential", Shape::kExponential},
-                                                               {"lognormal", Shape::kLognormal}})
-              .description("{fixed,exponential,lognormal}"));
+      ->transform(OneOf<Shape>({{"fixed", Shape::kFixed},
+                                {"exponential", Shape::kExponential},
+                                {"lognormal", Shape::kLognormal}}));
   command->add_option("--cold-start-sigma", sim->cold_start_sigma, "Of a lognormal cold start");
   AddDuration(command, "--sla", &sim->sla, "An item that takes longer is a violation");
   command->add_option("--tasks", sim->tasks, "Items that a replica works on at a time")
