@@ -55,6 +55,11 @@ absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out)
 
 absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::string> sources) {
   std::error_code error;  // of what is not there: it is not lost
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output-file: there is no folder ", folder.string()));
+  }
   for (const std::string& written : {path, PartOf(path)}) {
     const std::filesystem::file_status there = std::filesystem::status(written, error);
     if (!std::filesystem::exists(there)) continue;

@@ -45,6 +45,12 @@ TEST_F(OutputFileTest, DoesNotReplaceTheInputHoweverItIsCalled) {
   EXPECT_THAT(WhyNot(In("out.csv")), HasSubstr("would overwrite")) << "it is written there first";
 }
 
+// A batch was worked through first.
+TEST_F(OutputFileTest, NeedsItsFolder) {
+  EXPECT_THAT(WhyNot(In("none/out.csv")), HasSubstr("there is no folder " + In("none")));
+  EXPECT_EQ(WhyNot("out.csv"), "");
+}
+
 TEST_F(OutputFileTest, DoesNotReplaceADeviceOrAFolder) {
   EXPECT_THAT(WhyNot("/dev/null"), HasSubstr("would replace /dev/null, which is no regular file"));
   EXPECT_THAT(WhyNot(dir_.path()), HasSubstr("which is no regular file"));
