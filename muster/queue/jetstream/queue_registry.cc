@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
+#include "muster/nats/status.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/limits.h"
 #include "nlohmann/json.hpp"
