@@ -50,10 +50,10 @@ void RunAsInit() {
   if (getpid() != 1) return;
   const sigset_t signals = SignalsToPass();
   sigset_t before;
-  sigprocmask(SIG_BLOCK, &signals, &before);
+  pthread_sigmask(SIG_BLOCK, &signals, &before);
   const pid_t program = fork();
   if (program > 0) _exit(ReapUntilEndOf(program, signals));
-  sigprocmask(SIG_SETMASK, &before, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace muster::os

@@ -88,7 +88,7 @@ absl::Status QueueScan::Advance() {
     run->spent = before + (clock_->Monotonic() - began);
   }
   if (!finished.ok() || *finished) {
-    const absl::Status ended = finished.status();
+    const absl::Status& ended = finished.status();
     Finish(std::move(run), ended);
     return IsGivenUp(ended) || IsVoid(ended) ? absl::OkStatus() : ended;
   }
