@@ -2,7 +2,6 @@
 #include "muster/nats/connection.h"
 
 #include <nats/nats.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/clock.h"
+#include "muster/base/file_version.h"
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
 #include "muster/base/names.h"
@@ -42,15 +42,6 @@ std::string WhatIsWrong(natsStatus status) {
   return absl::StrCat(text, ": ", particulars);
 }
 
-// What changes when a file is written anew, or a link to it leads elsewhere; nullopt: it cannot be
-// looked at.
-std::optional<std::string> VersionOf(const std::string& path) {
-  struct stat file = {};
-  if (stat(path.c_str(), &file) != 0) return std::nullopt;
-  return absl::StrCat(file.st_dev, " ", file.st_ino, " ", file.st_size, " ", file.st_mtim.tv_sec,
-                      ".", file.st_mtim.tv_nsec);
-}
-
 bool AsksForTls(const std::string& url) { return absl::StartsWithIgnoreCase(url, "tls://"); }
 
 class NatsConnection final : public Connection {
@@ -61,7 +52,7 @@ class NatsConnection final : public Connection {
         replies_(absl::StrCat("_INBOX.", base::MakeInstanceId("inbox")), base::RealClock()) {
     for (const std::string& path :
          {options_.ca_file, options_.certificate_file, options_.key_file}) {
-      if (!path.empty()) security_files_.emplace_back(path, VersionOf(path));
+      if (!path.empty()) security_files_.emplace_back(path, base::FileVersion(path));
     }
   }
 
@@ -208,7 +199,7 @@ void NatsConnection::OnClosed(natsConnection*, void* self) {
 
 bool NatsConnection::IsRenewed() const {
   return std::any_of(security_files_.begin(), security_files_.end(), [](const auto& file) {
-    const std::optional<std::string> now = VersionOf(file.first);
+    const std::optional<std::string> now = base::FileVersion(file.first);
     return now.has_value() && now != file.second;
   });
 }

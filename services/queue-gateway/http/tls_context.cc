@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/http/tls_context.h"
 
-#include <sys/stat.h>
-
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/file_version.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 
@@ -14,13 +13,6 @@ namespace muster::queue_gateway::http {
 namespace {
 
 namespace ssl = boost::asio::ssl;
-
-std::string VersionOf(const std::string& path) {
-  struct stat file = {};
-  if (stat(path.c_str(), &file) != 0) return "absent";
-  return absl::StrCat(file.st_dev, ":", file.st_ino, ":", file.st_size, ":", file.st_mtim.tv_sec,
-                      ".", file.st_mtim.tv_nsec);
-}
 
 absl::Status Unusable(absl::string_view what, const std::string& path,
                       const boost::system::error_code& error) {
@@ -45,7 +37,8 @@ absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(CertificateFiles fi
 }
 
 std::string TlsContext::Version() const {
-  return absl::StrCat(VersionOf(files_.certificate), " ", VersionOf(files_.key));
+  return absl::StrCat(base::FileVersion(files_.certificate).value_or("absent"), " ",
+                      base::FileVersion(files_.key).value_or("absent"));
 }
 
 absl::StatusOr<std::unique_ptr<ssl::context>> TlsContext::Read() const {
