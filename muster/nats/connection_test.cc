@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
@@ -178,6 +179,7 @@ TEST(RenewedConnectionTest, SaysThatOnlyANewOneShowsTheCertificateThatWasRenewed
       absl::StrCat("tls { cert_file: \"", server_files.certificate, "\", key_file: \"",
                    server_files.key, "\", ca_file: \"", ca, "\", verify: true }"));
   std::promise<void> refused;
+  auto is_refused = refused.get_future();
   ConnectionOptions options;
   options.ca_file = ca;
   options.certificate_file = files.certificate;
@@ -189,10 +191,12 @@ TEST(RenewedConnectionTest, SaysThatOnlyANewOneShowsTheCertificateThatWasRenewed
   const auto connection = Connection::Open(server.url(), options).value();
   server.Kill();
   server.Restart();
-  while (back == 0) base::LetOthersRun();  // the files are as they were
+  while (back == 0) base::LetOthersRun();
+  ASSERT_NE(is_refused.wait_for(std::chrono::seconds(0)), std::future_status::ready)
+      << "the files are as they were";
   authority.Issue("worker", "DNS:localhost", own);
   server.Kill();
-  refused.get_future().get();
+  is_refused.get();
 }
 
 TEST_F(ConnectionTest, SaysAtOnceThatNobodyListens) {
