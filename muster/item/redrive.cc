@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/clock.h"
@@ -28,8 +27,6 @@ struct Selection {
   std::map<uint64_t, OfBatch> batches;
   // Messages that are no work items are redriven, too, without an item to reopen.
   std::vector<std::string> others;
-
-  bool empty() const { return batches.empty() && others.empty(); }
 };
 
 void Select(const queue::PoisonMessage& message, Selection* selection) {
@@ -140,23 +137,24 @@ class Redriver {
 
   // Finds all of them before it redrives the first, so that a wrong name changes nothing.
   absl::StatusOr<std::vector<Selection>> FindNamed() {
-    absl::flat_hash_set<std::string> wanted(request_.messages.begin(), request_.messages.end());
+    std::vector<queue::PoisonName> names;
+    for (const auto& id : std::set<std::string>(request_.messages.begin(), request_.messages.end()))
+      names.push_back({.message_id = id});
     std::vector<Selection> selections;
-    std::string after;
-    while (!wanted.empty()) {
+    int64_t selected = 0;
+    for (size_t from = 0; from < names.size(); from += queue::kMaxFindPoison) {
       MUSTER_RETURN_IF_ERROR(CheckGoingOn());
-      MUSTER_ASSIGN_OR_RETURN(const auto page, NextPage(after, queue::kMaxListPoison));
-      if (page.empty()) break;
-      Selection& selection = selections.emplace_back();
-      for (const queue::PoisonMessage& message : page) {
-        if (wanted.erase(message.message_id) > 0) Select(message, &selection);
+      const auto step = absl::MakeConstSpan(names).subspan(from, queue::kMaxFindPoison);
+      MUSTER_ASSIGN_OR_RETURN(const auto found, queues_.FindPoison(request_.queue, step));
+      for (size_t i = 0; i < step.size(); ++i) {
+        if (found[i].has_value()) {
+          if (selected++ % queue::kMaxListPoison == 0) selections.emplace_back();
+          Select(*found[i], &selections.back());
+        } else if (request_.missing == Missing::kRefused) {
+          return absl::NotFoundError(absl::StrCat(request_.queue.ToString(),
+                                                  " has no poison message ", step[i].message_id));
+        }
       }
-      if (selection.empty()) selections.pop_back();
-      after = page.back().message_id;
-    }
-    if (!wanted.empty() && request_.missing == Missing::kRefused) {
-      return absl::NotFoundError(absl::StrCat(request_.queue.ToString(), " has no poison message ",
-                                              *std::min_element(wanted.begin(), wanted.end())));
     }
     return selections;
   }

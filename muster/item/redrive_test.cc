@@ -15,6 +15,7 @@
 #include "muster/item/work_item_codec.h"
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "muster/queue/store_decorators.h"
 #include "muster/v1/work_item.pb.h"
 #include "tests/fakes/base/fake_clock.h"
 
@@ -187,6 +188,29 @@ TEST_F(RedriveTest, TakesTheMessagesThatAreNamed) {
   request_.messages = {named};
   EXPECT_EQ(Redrive().messages, 1);
   EXPECT_THAT(chances_.granted, ElementsAre(Pair(7, ElementsAre(1))));
+}
+
+// A store whose poison must not be read message by message.
+class NoList final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+  absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(const queue::QueueId&,
+                                                               absl::string_view, int) override {
+    return absl::InternalError("all of it is read");
+  }
+};
+
+TEST_F(RedriveTest, ReadsNoOtherMessagesThanThoseThatAreNamed) {
+  std::vector<std::string> bodies(1, "hello");
+  for (uint32_t i = 0; i < 40; ++i) bodies.push_back(Item(7, i));
+  request_.messages = GiveUp(bodies);
+  GiveUpItems(1);
+  NoList looked_up(queues_.get());
+  const auto summary = RedriveItems(request_, looked_up, chances_);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->messages, 41);
+  EXPECT_EQ(chances_.granted[7].size(), 40);
+  EXPECT_EQ(Stats().poison, 1);
 }
 
 TEST_F(RedriveTest, PassesOverANameThatIsMissingOrRefusesAllOfThem) {

@@ -173,6 +173,13 @@ absl::Status ValidateListPoison(int max_messages) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateFindPoison(size_t count) {
+  if (count > static_cast<size_t>(kMaxFindPoison)) {
+    return TooMany("messages to look up", count, kMaxFindPoison);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateScan(int max) {
   if (max < 1 || max > kMaxScan) {
     return absl::InvalidArgumentError(absl::StrCat("max ", max, " is outside 1 to ", kMaxScan));

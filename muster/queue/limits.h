@@ -44,6 +44,7 @@ inline constexpr int kMaxScan = 256;
 inline constexpr size_t kMaxScanBytes = size_t{4} << 20;
 inline constexpr int kMaxListQueues = 5000;
 inline constexpr int kMaxListPoison = 1000;
+inline constexpr int kMaxFindPoison = 32;  // the answer has all bodies, each of up to kMaxBodyBytes
 inline constexpr int kMaxSettle =
     1024;  // receipts in one Update, Delete, BeginAttempt or DeadLetter
 
@@ -68,6 +69,7 @@ absl::Status ValidateUpdate(const UpdateRequest& request);
 absl::Status ValidateSettle(size_t count);
 absl::Status ValidateScan(int max);
 absl::Status ValidateListPoison(int max_messages);
+absl::Status ValidateFindPoison(size_t count);
 absl::Status ValidateMove(absl::Span<const MoveRequest> requests);
 absl::Status ValidateListQueues(const ListQueuesRequest& request);
 

@@ -116,6 +116,8 @@ TEST(LimitsTest, BoundsEveryBatchAndPage) {
   EXPECT_TRUE(ValidateListPoison(kMaxListPoison).ok());
   EXPECT_TRUE(IsInvalid(ValidateListPoison(kMaxListPoison + 1)));
   EXPECT_TRUE(IsInvalid(ValidateListPoison(0)));
+  EXPECT_TRUE(ValidateFindPoison(kMaxFindPoison).ok());
+  EXPECT_TRUE(IsInvalid(ValidateFindPoison(kMaxFindPoison + 1)));
   ListQueuesRequest list;
   EXPECT_TRUE(ValidateListQueues(list).ok());
   list.max_results = kMaxListQueues + 1;

@@ -175,6 +175,14 @@ struct PoisonMessage {
   std::string origin_id = {};
 };
 
+// Names a poison message: by its id there, or as the message was when it was received.
+struct PoisonName {
+  std::string message_id = {};  // as ListPoison shows it
+  // As Message shows them; not needed with an id. They name what was given up in the queue itself.
+  uint64_t position = 0;
+  absl::Time insertion_time = absl::UnixEpoch();
+};
+
 // Moves a message to another queue.
 struct MoveRequest {
   // One of both is set: the receipt of a leased message, or the id of a message without a lease.
@@ -361,12 +369,16 @@ class QueueStore {
   virtual absl::StatusOr<std::vector<PoisonMessage>> ListPoison(const QueueId& queue,
                                                                 absl::string_view after,
                                                                 int max_messages) = 0;
+  // Looks these messages up, at most kMaxFindPoison (limits.h). Returns one for each name, in
+  // order; nullopt: it is not among the poison. Costs no more where there is much poison.
+  virtual absl::StatusOr<std::vector<std::optional<PoisonMessage>>> FindPoison(
+      const QueueId& queue, absl::Span<const PoisonName> names) = 0;
   // Makes poison messages ready again, with attempts and dequeue count at zero: the messages in
-  // `message_ids`, or the oldest `max_messages` when `message_ids` is empty. Returns how many; an
-  // error only when none became ready. Other messages of the queue can be received and settled
-  // meanwhile. Messages that were moved here go back where they came from, after those of the
-  // queue; one that is held stays, and so does one whose queue is gone (FailedPrecondition if there
-  // was no other).
+  // `message_ids`, the oldest first, or the oldest `max_messages` when `message_ids` is empty.
+  // Returns how many; an error only when none became ready. Other messages of the queue can be
+  // received and settled meanwhile. Messages that were moved here go back where they came from,
+  // after those of the queue; one that is held stays, and so does one whose queue is gone
+  // (FailedPrecondition if there was no other).
   virtual absl::StatusOr<int64_t> Redrive(const QueueId& queue,
                                           absl::Span<const std::string> message_ids,
                                           int64_t max_messages) = 0;

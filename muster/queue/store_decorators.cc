@@ -139,6 +139,11 @@ absl::StatusOr<std::vector<PoisonMessage>> InterceptedStore::ListPoison(const Qu
                    [&] { return behind_->ListPoison(queue, after, max_messages); });
 }
 
+absl::StatusOr<std::vector<std::optional<PoisonMessage>>> InterceptedStore::FindPoison(
+    const QueueId& queue, absl::Span<const PoisonName> names) {
+  return Intercept(Verb::kPoison, queue, [&] { return behind_->FindPoison(queue, names); });
+}
+
 absl::StatusOr<int64_t> InterceptedStore::Redrive(const QueueId& queue,
                                                   absl::Span<const std::string> message_ids,
                                                   int64_t max_messages) {

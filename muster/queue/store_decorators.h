@@ -67,6 +67,8 @@ class InterceptedStore : public QueueStore {
   absl::StatusOr<std::vector<PoisonMessage>> ListPoison(const QueueId& queue,
                                                         absl::string_view after,
                                                         int max_messages) override;
+  absl::StatusOr<std::vector<std::optional<PoisonMessage>>> FindPoison(
+      const QueueId& queue, absl::Span<const PoisonName> names) override;
   absl::StatusOr<int64_t> Redrive(const QueueId& queue, absl::Span<const std::string> message_ids,
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;

@@ -195,12 +195,40 @@ absl::StatusOr<std::optional<nats::StoredMessage>> DeadLetterStore::Find(
   return *std::move(stored);
 }
 
+absl::StatusOr<std::optional<nats::StoredMessage>> DeadLetterStore::FindReceived(
+    const queue::QueueId& queue, const MessageKey& key) {
+  absl::StatusOr<nats::StoredMessage> stored =
+      jetstream_->LastMessage(AsideStreamOf(queue), PoisonSubjectOf(queue, key));
+  if (absl::IsNotFound(stored.status())) return std::nullopt;
+  MUSTER_RETURN_IF_ERROR(stored.status());
+  return *std::move(stored);
+}
+
+absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> DeadLetterStore::FindAll(
+    const queue::QueueId& queue, absl::Span<const queue::PoisonName> names) {
+  std::vector<std::optional<queue::PoisonMessage>> all;
+  for (const queue::PoisonName& name : names) {
+    MUSTER_ASSIGN_OR_RETURN(std::optional<nats::StoredMessage> stored,
+                            name.message_id.empty()
+                                ? FindReceived(queue, KeyOf(name.position, name.insertion_time))
+                                : Find(queue, name.message_id));
+    all.emplace_back();
+    if (stored.has_value()) all.back() = Show(queue, *std::move(stored));
+  }
+  return all;
+}
+
 absl::StatusOr<int64_t> DeadLetterStore::Redrive(const queue::QueueId& queue,
                                                  absl::Span<const std::string> ids,
                                                  int64_t max_messages) {
   if (ids.empty()) return RedriveOldest(queue, max_messages);
+  std::vector<std::string> oldest_first(ids.begin(), ids.end());
+  std::sort(oldest_first.begin(), oldest_first.end(),
+            [&](const std::string& a, const std::string& b) {
+              return PlaceOf(queue, a) < PlaceOf(queue, b);
+            });
   int64_t redriven = 0;
-  for (const std::string& id : ids) {
+  for (const std::string& id : oldest_first) {
     const auto stored = Find(queue, id);
     if (!stored.ok()) return Redriven(redriven, stored.status());
     if (!stored->has_value()) continue;

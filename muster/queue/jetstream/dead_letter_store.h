@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/nats/jetstream.h"
+#include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::queue::jetstream {
@@ -42,9 +43,13 @@ class DeadLetterStore {
   // InvalidArgument: `after` is no id of a poison message of the queue.
   absl::StatusOr<std::vector<queue::PoisonMessage>> List(const queue::QueueId& queue,
                                                          absl::string_view after, int max_messages);
+  // One for each name; nullopt: it is not here.
+  absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> FindAll(
+      const queue::QueueId& queue, absl::Span<const queue::PoisonName> names);
   // Puts a copy of each message into the queue, then removes it here: of the messages with these
-  // ids, of which it skips those that are not here; without ids, of the first `max_messages`.
-  // Returns how many; an error only when there were none. Leaves alone what is added meanwhile.
+  // ids, in the order of the list, of which it skips those that are not here; without ids, of the
+  // first `max_messages`. Returns how many; an error only when there were none. Leaves alone what
+  // is added meanwhile.
   absl::StatusOr<int64_t> Redrive(const queue::QueueId& queue, absl::Span<const std::string> ids,
                                   int64_t max_messages);
   // Leaves alone what is added meanwhile. After an error a part may be gone.
@@ -57,6 +62,8 @@ class DeadLetterStore {
   // nullopt: no message with this id is here.
   absl::StatusOr<std::optional<nats::StoredMessage>> Find(const queue::QueueId& queue,
                                                           absl::string_view id);
+  absl::StatusOr<std::optional<nats::StoredMessage>> FindReceived(const queue::QueueId& queue,
+                                                                  const MessageKey& key);
   absl::StatusOr<int64_t> RedriveOldest(const queue::QueueId& queue, int64_t max_messages);
   // Returns how many: one, or none if another call has redriven it, or removed it, meanwhile.
   absl::StatusOr<int64_t> RedriveOne(const queue::QueueId& queue,

@@ -90,6 +90,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
   absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(const QueueId& queue,
                                                                absl::string_view after,
                                                                int max_messages) override;
+  absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> FindPoison(
+      const QueueId& queue, absl::Span<const queue::PoisonName> names) override;
   absl::StatusOr<int64_t> Redrive(const QueueId& queue, absl::Span<const std::string> message_ids,
                                   int64_t max_messages) override;
   absl::StatusOr<int64_t> PurgePoison(const QueueId& queue) override;
@@ -215,6 +217,13 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> JetStreamQueueStore::ListPoiso
   MUSTER_RETURN_IF_ERROR(queue::ValidateListPoison(max_messages));
   MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
   return poison_.List(queue, after, max_messages);
+}
+
+absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> JetStreamQueueStore::FindPoison(
+    const QueueId& queue, absl::Span<const queue::PoisonName> names) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateFindPoison(names.size()));
+  MUSTER_RETURN_IF_ERROR(queues_.Find(queue).status());
+  return poison_.FindAll(queue, names);
 }
 
 absl::StatusOr<int64_t> JetStreamQueueStore::Redrive(const QueueId& queue,

@@ -73,6 +73,8 @@ class DurableQueue {
   absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(absl::string_view after,
                                                                int max_messages)
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> FindPoison(
+      absl::Span<const queue::PoisonName> names) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<int64_t> Redrive(absl::Span<const std::string> message_ids, int64_t max_messages)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<int64_t> PurgePoison() ABSL_LOCKS_EXCLUDED(mu_);
@@ -214,6 +216,9 @@ class DurableQueue {
   // nullopt when the message is no longer there.
   absl::StatusOr<std::optional<queue::PoisonMessage>> ReadMoved(uint64_t seq,
                                                                 const NoteOrigin& origin) const;
+  // nullopt when no message of this name is poison here.
+  absl::StatusOr<std::optional<queue::PoisonMessage>> FindOnePoison(const queue::PoisonName& name)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Checks out the messages that `requests` name.
   absl::StatusOr<Claims> ClaimForMove(absl::Span<const queue::MoveRequest> requests)

@@ -260,6 +260,36 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> DurableQueue::ListPoison(absl:
   return page;
 }
 
+absl::StatusOr<std::optional<queue::PoisonMessage>> DurableQueue::FindOnePoison(
+    const queue::PoisonName& name) {
+  const bool has_id = !name.message_id.empty();
+  const std::optional<uint64_t> seq =
+      has_id ? SequenceOf(storage_->salt(), number_, name.message_id) : name.position;
+  if (!seq.has_value()) return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> own, StillPoison({*seq}));
+  if (!own.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(auto message, ReadPoison(*seq));
+    // Another incarnation of the queue may have given the position to another message.
+    const bool is_it =
+        message.has_value() && (has_id || message->insertion_time == name.insertion_time);
+    return is_it ? std::move(message) : std::nullopt;
+  }
+  if (!has_id) return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(const NoteRecord note, ReadNote(*seq));
+  if (!note.origin.has_value()) return std::nullopt;
+  return ReadMoved(*seq, *note.origin);
+}
+
+absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> DurableQueue::FindPoison(
+    absl::Span<const queue::PoisonName> names) {
+  CatchUp();
+  std::vector<std::optional<queue::PoisonMessage>> found;
+  for (const queue::PoisonName& name : names) {
+    MUSTER_ASSIGN_OR_RETURN(found.emplace_back(), FindOnePoison(name));
+  }
+  return found;
+}
+
 absl::StatusOr<DurableQueue::MovesByOrigin> DurableQueue::ChooseMoved(
     absl::Span<const std::string> message_ids, int64_t max_messages) {
   MovesByOrigin moves;

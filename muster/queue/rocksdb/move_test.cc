@@ -119,11 +119,14 @@ TEST_F(MoveTest, KeepsTheCauseUntilTheMessageIsDeleted) {
   EXPECT_EQ(moved[0].cause.attempts, 3);
   EXPECT_EQ(moved[0].cause.holder, "sally");
   EXPECT_EQ(moved[0].cause.time, clock_.Now());
+  EXPECT_EQ(store_->FindPoison(kPoisonQueue, {{moved[0].message_id}})->at(0)->cause.holder,
+            "sally");
   // A receive with a holder writes into the same record.
   const queue::Message held = Receive(kPoisonQueue, "bob").at(0);
   EXPECT_EQ(store_->ListPoison(kPoisonQueue, "", 10)->at(0).cause.holder, "sally");
   ASSERT_TRUE(store_->Delete(kPoisonQueue, {held.receipt})->front().ok());
   EXPECT_THAT(*store_->ListPoison(kPoisonQueue, "", 10), IsEmpty());
+  EXPECT_FALSE(store_->FindPoison(kPoisonQueue, {{moved[0].message_id}})->at(0).has_value());
 }
 
 TEST_F(MoveTest, ForgetsCausesWithTheirMessages) {

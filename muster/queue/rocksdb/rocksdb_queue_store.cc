@@ -392,6 +392,13 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> RocksDbQueueStore::ListPoison(
   return queue->ListPoison(after, max_messages);
 }
 
+absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> RocksDbQueueStore::FindPoison(
+    const queue::QueueId& id, absl::Span<const queue::PoisonName> names) {
+  MUSTER_RETURN_IF_ERROR(queue::ValidateFindPoison(names.size()));
+  MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, Find(id));
+  return queue->FindPoison(names);
+}
+
 absl::StatusOr<int64_t> RocksDbQueueStore::Redrive(const queue::QueueId& id,
                                                    absl::Span<const std::string> message_ids,
                                                    int64_t max_messages) {

@@ -94,6 +94,8 @@ class RocksDbQueueStore final : public queue::QueueStore {
   absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(const queue::QueueId& id,
                                                                absl::string_view after,
                                                                int max_messages) override;
+  absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> FindPoison(
+      const queue::QueueId& id, absl::Span<const queue::PoisonName> names) override;
   absl::StatusOr<int64_t> Redrive(const queue::QueueId& id,
                                   absl::Span<const std::string> message_ids,
                                   int64_t max_messages) override;

@@ -231,6 +231,49 @@ TEST_P(QueueConformanceTest, RefusesToListAfterAMessageThatWasNeverThere) {
   EXPECT_TRUE(absl::IsInvalidArgument(store_->ListPoison(queue_, "nonsense", 1).status()));
 }
 
+TEST_P(QueueConformanceTest, FindsPoisonByItsIdAndAsItWasReceived) {
+  std::vector<PoisonName> names(4);
+  std::vector<Message> received;
+  for (const char* body : {"a", "b", "c"}) {
+    Put(body);
+    received.push_back(ReceiveOne());
+    ASSERT_TRUE(DeadLetter(received.back().receipt, absl::StrCat("why ", body)).ok());
+  }
+  const std::string id = store_->ListPoison(queue_, "", 3)->at(1).message_id;
+  names[0] = {"", received[2].position, received[2].insertion_time};
+  names[1] = {id};
+  names[2] = {"00000000-0000-4000-8000-000000000000"};
+  names[3] = {"", received[0].position, received[0].insertion_time - absl::Seconds(1)};
+  const auto find = [&] {
+    std::vector<std::string> found;
+    const auto answer = store_->FindPoison(queue_, names);
+    for (const auto& message : *answer) {
+      found.push_back(message.has_value() ? message->body + ": " + message->cause.reason : "");
+    }
+    return found;
+  };
+  EXPECT_THAT(find(), ElementsAre("c: why c", "b: why b", "", ""));
+  EXPECT_EQ(*store_->Redrive(queue_, {id}, 1), 1);
+  EXPECT_THAT(find(), ElementsAre("c: why c", "", "", ""));
+  const Message again = ReceiveOne();
+  ASSERT_TRUE(DeadLetter(again.receipt, "still").ok());
+  names[1] = {"", again.position, again.insertion_time};
+  EXPECT_THAT(find(), ElementsAre("c: why c", "b: still", "", ""));
+  EXPECT_EQ(*store_->PurgePoison(queue_), 3);
+  EXPECT_THAT(find(), ElementsAre("", "", "", ""));
+  EXPECT_THAT(store_->FindPoison(queue_, {}).value(), IsEmpty());
+}
+
+TEST_P(QueueConformanceTest, RedrivesNamedMessagesTheOldestFirst) {
+  for (const char* body : {"a", "b", "c"}) {
+    Put(body);
+    ASSERT_TRUE(DeadLetter(ReceiveOne().receipt, "why").ok());
+  }
+  const std::vector<PoisonMessage> poison = store_->ListPoison(queue_, "", 3).value();
+  EXPECT_EQ(*store_->Redrive(queue_, {poison[2].message_id, poison[0].message_id}, 2), 2);
+  EXPECT_THAT(ReceiveBodies(), ElementsAre("a", "c"));
+}
+
 TEST_P(QueueConformanceTest, RedrivesANamedMessageAsNew) {
   const PutResult put = Put("bad");
   const Message message = ReceiveOne();

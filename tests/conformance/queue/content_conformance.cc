@@ -321,6 +321,7 @@ TEST_P(QueueConformanceTest, AnswersNotFoundForAnUnknownQueue) {
   EXPECT_TRUE(absl::IsNotFound(store_->Clear(no)));
   EXPECT_TRUE(absl::IsNotFound(store_->DeadLetter(no, std::vector<DeadLetterRequest>(1)).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->ListPoison(no, "", 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->FindPoison(no, {{"a"}}).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->Redrive(no, {}, 1).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->PurgePoison(no).status()));
   EXPECT_TRUE(absl::IsNotFound(store_->DropPoison(no, {"id"}).status()));

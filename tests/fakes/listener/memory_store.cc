@@ -277,6 +277,11 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> MemoryStore::ListPoison(const 
   return Of(id).poison;
 }
 
+absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> MemoryStore::FindPoison(
+    const queue::QueueId&, absl::Span<const queue::PoisonName>) {
+  return Unneeded();
+}
+
 void MemoryStore::BlurStats() { traits_.exact_stats = false; }
 
 void MemoryStore::BeginTogether() { traits_.begins_together = true; }

@@ -87,6 +87,8 @@ class MemoryStore final : public queue::QueueStore {
   absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(const queue::QueueId& queue,
                                                                absl::string_view after,
                                                                int max_messages) override;
+  absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> FindPoison(
+      const queue::QueueId&, absl::Span<const queue::PoisonName>) override;
   absl::StatusOr<int64_t> Redrive(const queue::QueueId&, absl::Span<const std::string>,
                                   int64_t) override;
   absl::StatusOr<int64_t> PurgePoison(const queue::QueueId&) override;
