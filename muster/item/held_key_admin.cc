@@ -9,12 +9,39 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/item/work_item_codec.h"
+#include "muster/queue/limits.h"
 
 namespace muster::item {
 namespace {
 
 // Poison messages read at a time: the store reads whole bodies.
 constexpr int kPage = 32;
+
+// The views that wait for their dead letters, by batch and item.
+using Places = std::map<std::pair<uint64_t, uint64_t>, HeldKeyView*>;
+
+// Fills in the view that waits for this dead letter, if there is one.
+void Show(const queue::PoisonMessage& message, Places* places) {
+  const absl::StatusOr<WorkItem> item = DecodeWorkItemHeader(message.body);
+  if (!item.ok()) return;
+  const auto found = places->find({item->identity.batch, item->index});
+  if (found == places->end()) return;
+  found->second->message_id = message.message_id;
+  found->second->cause = message.cause;
+  places->erase(found);
+}
+
+absl::Status ShowNamed(const queue::QueueId& queue, absl::Span<const queue::PoisonName> names,
+                       queue::QueueStore& queues, Places* places) {
+  for (size_t from = 0; from < names.size(); from += queue::kMaxFindPoison) {
+    MUSTER_ASSIGN_OR_RETURN(const auto found,
+                            queues.FindPoison(queue, names.subspan(from, queue::kMaxFindPoison)));
+    for (const auto& message : found) {
+      if (message.has_value()) Show(*message, places);
+    }
+  }
+  return absl::OkStatus();
+}
 
 // Those that the request names.
 absl::StatusOr<std::vector<HeldKeyView>> Select(const HeldKeyRequest& request,
@@ -68,24 +95,20 @@ absl::StatusOr<std::vector<HeldKeyView>> FindDeadLetters(const queue::QueueId& q
                                                          absl::Span<const HeldKey> held,
                                                          queue::QueueStore& queues) {
   std::vector<HeldKeyView> views;
-  std::map<std::pair<uint64_t, uint64_t>, size_t> places;
-  for (const HeldKey& one : held) {
-    places[{one.batch, one.item}] = views.size();
-    views.push_back({one, "", {}});
+  for (const HeldKey& one : held) views.push_back({one, "", {}});
+  std::vector<queue::PoisonName> names;
+  Places named, others;
+  for (HeldKeyView& view : views) {
+    const bool has_name = view.held.message.has_value();
+    if (has_name) names.push_back(*view.held.message);
+    (has_name ? named : others)[{view.held.batch, view.held.item}] = &view;
   }
+  MUSTER_RETURN_IF_ERROR(ShowNamed(queue, names, queues, &named));
   std::string after;
-  while (!places.empty()) {
+  while (!others.empty()) {
     MUSTER_ASSIGN_OR_RETURN(const auto page, queues.ListPoison(queue, after, kPage));
     if (page.empty()) break;
-    for (const queue::PoisonMessage& message : page) {
-      const absl::StatusOr<WorkItem> item = DecodeWorkItemHeader(message.body);
-      if (!item.ok()) continue;
-      const auto found = places.find({item->identity.batch, item->index});
-      if (found == places.end()) continue;
-      views[found->second].message_id = message.message_id;
-      views[found->second].cause = message.cause;
-      places.erase(found);
-    }
+    for (const queue::PoisonMessage& message : page) Show(message, &others);
     after = page.back().message_id;
   }
   return views;

@@ -48,7 +48,8 @@ absl::StatusOr<HeldSummary> CountHeldKeys(absl::Span<const queue::QueueId> parti
 std::string InWords(const HeldSummary& held, absl::string_view options = "");
 
 // (batch, item) → the message id and cause of each of `held` that is among the dead letters of the
-// queue. Reads the poison queue page by page until all are found.
+// queue. Reads the poison queue page by page only for keys whose message is not known, until all of
+// these are found.
 absl::StatusOr<std::vector<HeldKeyView>> FindDeadLetters(const queue::QueueId& queue,
                                                          absl::Span<const HeldKey> held,
                                                          queue::QueueStore& queues);

@@ -18,20 +18,33 @@ std::string RecordOf(const queue::QueueId& partition) {
   return absl::StrCat("held/", partition.account, "/", partition.name);
 }
 
+absl::Time FromRecord(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+void ToRecord(absl::Time time, google::protobuf::Timestamp* record) {
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  record->set_seconds(seconds);
+  record->set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+}
+
 HeldKey FromRecord(const v1::HeldKeyEntry& entry) {
-  return {
-      entry.key(), entry.batch(), entry.item(),
-      absl::FromUnixSeconds(entry.since().seconds()) + absl::Nanoseconds(entry.since().nanos())};
+  HeldKey held{entry.key(), entry.batch(), entry.item(), FromRecord(entry.since())};
+  if (entry.has_inserted()) held.message = {"", entry.position(), FromRecord(entry.inserted())};
+  return held;
 }
 
 void ToRecord(const HeldKey& held, v1::HeldKeyEntry* entry) {
   entry->set_key(held.key);
   entry->set_batch(held.batch);
   entry->set_item(held.item);
-  const int64_t seconds = absl::ToUnixSeconds(held.since);
-  entry->mutable_since()->set_seconds(seconds);
-  entry->mutable_since()->set_nanos(
-      static_cast<int32_t>(absl::ToInt64Nanoseconds(held.since - absl::FromUnixSeconds(seconds))));
+  ToRecord(held.since, entry->mutable_since());
+  entry->clear_position();
+  entry->clear_inserted();
+  if (!held.message.has_value()) return;
+  entry->set_position(held.message->position);
+  ToRecord(held.message->insertion_time, entry->mutable_inserted());
 }
 
 absl::StatusOr<v1::HeldKeyRecord> Parse(const std::string& name, const std::string& data) {
@@ -77,9 +90,12 @@ absl::Status HeldKeyStore::Hold(const queue::QueueId& partition, const HeldKey& 
     const auto found = std::find_if(keys->begin(), keys->end(),
                                     [&](const auto& entry) { return entry.key() == held.key; });
     if (found != keys->end()) {
-      if (IsSame(*found, held)) return false;
-      ToRecord(held, &*found);
-      return true;
+      // A copy of the item that is given up has another message.
+      HeldKey now = held;
+      if (IsSame(*found, held)) now.since = FromRecord(found->since());
+      const std::string before = found->SerializeAsString();
+      ToRecord(now, &*found);
+      return found->SerializeAsString() != before;
     }
     ToRecord(held, record->add_keys());
     if (keys->size() <= kMaxHeldKeys && record->ByteSizeLong() <= sync::kMaxDataBytes) return true;

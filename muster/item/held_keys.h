@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct HeldKey {
   uint64_t batch = 0;  // of the item that was given up
   uint64_t item = 0;
   absl::Time since;
+  // The message that was given up, as it was received; nullopt: an older muster did not note it.
+  std::optional<queue::PoisonName> message = {};
 };
 
 // Thread-safe; any number of processes share the records. Statuses are those of the store;
@@ -48,7 +51,7 @@ class HeldKeyStore {
 
   // In the order in which they were held.
   absl::StatusOr<std::vector<HeldKey>> Read(const queue::QueueId& partition);
-  // Holds the key. If it is held already it becomes held for this item, since then.
+  // Holds the key. If it is held already for another item it becomes held for this one, since then.
   // ResourceExhausted: the record is full.
   absl::Status Hold(const queue::QueueId& partition, const HeldKey& held);
   // Removes those that are still held for the same item. Returns them.

@@ -53,8 +53,9 @@ absl::Status JobKeyHolds::Hold(int partition, const std::string& key,
                                const queue::Message& message) {
   const queue::QueueId& queue = partitions_.at(static_cast<size_t>(partition));
   MUSTER_ASSIGN_OR_RETURN(const item::WorkItem item, item::DecodeWorkItemHeader(message.body));
-  MUSTER_RETURN_IF_ERROR(
-      keys_.Hold(queue, {key, item.identity.batch, item.index, deps_.clock->Now()}));
+  item::HeldKey held{key, item.identity.batch, item.index, deps_.clock->Now()};
+  held.message = {"", message.position, message.insertion_time};
+  MUSTER_RETURN_IF_ERROR(keys_.Hold(queue, held));
   base::Log(base::kWarning, "a key is held behind a dead letter",
             {{"queue", queue.ToString()},
              {"batch", absl::StrCat(item.identity.batch)},

@@ -13,6 +13,7 @@
 #include "muster/item/work_item_codec.h"
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "muster/queue/store_decorators.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
@@ -90,6 +91,38 @@ TEST_F(JobKeyHoldsTest, TellsTheNextOwnerWhichItemOfAHeldKeyMayBegin) {
   EXPECT_THAT(Read(1, /*with_dead=*/false), ElementsAre("alice 7/3"));
   EXPECT_THAT(Read(0, /*with_dead=*/true), IsEmpty());
   EXPECT_EQ(holds_.ItemOf(message), "7/3");
+}
+
+// A store whose poison must not be read message by message.
+class UnlistedPoison final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+  absl::StatusOr<std::vector<queue::PoisonMessage>> ListPoison(const queue::QueueId&,
+                                                               absl::string_view, int) override {
+    return absl::InternalError("all of it is read");
+  }
+};
+
+TEST_F(JobKeyHoldsTest, LooksUpTheDeadLettersOfHeldKeysAlone) {
+  UnlistedPoison unlisted(queues_.get());
+  JobKeyHolds next_owner(partitions_, {&sync_, &unlisted, &cancelled_, &clock_});
+  const auto dead = [&] {
+    std::vector<bool> dead;
+    const auto read = next_owner.Read(0, /*with_dead=*/true);
+    EXPECT_TRUE(read.ok()) << read.status();
+    for (const auto& held : *read) dead.push_back(held.is_dead);
+    return dead;
+  };
+  const queue::Message alice = Receive(0, 7, 3), bob = Receive(0, 7, 4);
+  ASSERT_TRUE(holds_.Hold(0, "alice", alice).ok());
+  ASSERT_TRUE(holds_.Hold(0, "bob", bob).ok());
+  GiveUp(0, bob);
+  EXPECT_THAT(dead(), ElementsAre(false, true));
+  // A copy of the item, which was put again.
+  const queue::Message copy = Receive(0, 7, 3);
+  ASSERT_TRUE(holds_.Hold(0, "alice", copy).ok());
+  GiveUp(0, copy);
+  EXPECT_THAT(dead(), ElementsAre(true, true));
 }
 
 TEST_F(JobKeyHoldsTest, ReleasesAKeyForItsItemAlone) {
