@@ -80,6 +80,9 @@ std::string EncodeRecord(const Batch& batch) {
 std::string EncodeCopy(const Batch& batch) {
   v1::BatchRecord record = ledger::RecordOf(batch);
   record.clear_content();
+  if (batch.state == ledger::BatchState::kCancelled) {
+    *record.mutable_cancelled() = ledger::ProgressOf(batch);
+  }
   return muster::rocksdb::CheckedValue(record.SerializeAsString());
 }
 
@@ -103,6 +106,15 @@ absl::Status DecodeProgress(absl::string_view value, uint64_t number, Batch* bat
   v1::BatchProgress progress;
   MUSTER_RETURN_IF_ERROR(Parse(value, what, &progress));
   return base::Annotate(ledger::Fill(progress, batch), what);
+}
+
+absl::Status DecodeCopy(absl::string_view value, uint64_t number, Batch* batch) {
+  MUSTER_RETURN_IF_ERROR(DecodeRecord(value, number, batch));
+  const std::string what = What("copy", number);
+  v1::BatchRecord copy;
+  MUSTER_RETURN_IF_ERROR(Parse(value, what, &copy));
+  if (!copy.has_cancelled()) return absl::OkStatus();
+  return base::Annotate(ledger::Fill(copy.cancelled(), batch), what);
 }
 
 std::string EncodeItems(absl::Span<const ItemBoundary> items) {

@@ -10,11 +10,13 @@
 //                      key: TenantKey            value: number of the tenant's newest batch of a
 //                                                       request id, 8 bytes; there once another
 //                                                       tenant has a newer one
-//                      key: CopyKey              value: a copy of the BatchRecord, written once,
-//                                                       without its content
+//                      key: CopyKey              value: a copy of the BatchRecord, without its
+//                                                       content; once the batch is cancelled with
+//                                                       its progress, and rewritten with that
 //
-// All but a batch's record can be made again of what else is stored, so the record alone is kept
-// twice, in two families, and thus in two files. An older muster passes the copies by.
+// All but a batch's record, and that it is cancelled, can be made again of what else is stored, so
+// these alone are kept twice, in two families, and thus in two files. An older muster passes the
+// copies by.
 // A record that has content, or a claim on its request id, is written again without it, some time
 // after its batch is over; its copy stays until the batch is deleted.
 // Integers in keys are big-endian. To change a form, add proto fields; never reuse a number.
@@ -48,7 +50,7 @@ std::string ItemsKey(uint64_t number, uint64_t first_index);
 std::string ItemsEnd(uint64_t number);
 
 std::string EncodeRecord(const ledger::Batch& batch);
-// The same without the content, for the copy.
+// The same without the content, for the copy; with the progress of a batch that is cancelled.
 std::string EncodeCopy(const ledger::Batch& batch);
 std::string EncodeProgress(const ledger::Batch& batch);
 std::string EncodeItems(absl::Span<const ledger::ItemBoundary> items);
@@ -56,6 +58,8 @@ std::string EncodeItems(absl::Span<const ledger::ItemBoundary> items);
 // Each fills its own fields of `batch`. DataLoss naming the batch.
 absl::Status DecodeRecord(absl::string_view value, uint64_t number, ledger::Batch* batch);
 absl::Status DecodeProgress(absl::string_view value, uint64_t number, ledger::Batch* batch);
+// Of the record, and of the progress if the copy has it: then the state is kCancelled.
+absl::Status DecodeCopy(absl::string_view value, uint64_t number, ledger::Batch* batch);
 absl::StatusOr<std::vector<ledger::ItemBoundary>> DecodeItems(absl::string_view value,
                                                               uint64_t number);
 

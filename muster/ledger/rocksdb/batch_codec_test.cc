@@ -4,6 +4,7 @@
 #include "muster/ledger/rocksdb/batch_codec.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "muster/base/text.h"
 #include "muster/rocksdb/checked_value.h"
@@ -63,6 +64,24 @@ TEST(BatchCodecTest, CopiesARecordWithoutItsContent) {
   EXPECT_EQ(NumberOfCopy(CopyKey(7)), 7u);
   EXPECT_EQ(NumberOfCopy("a request id"), std::nullopt);
   EXPECT_EQ(NumberOfCopy(CopyKey(7) + "and more"), std::nullopt);
+}
+
+// Field 30 of the record.
+TEST(BatchCodecTest, CopiesTheProgressOfACancelledBatchBesideItsRecord) {
+  Batch cancelled = Golden(), copied;
+  cancelled.state = BatchState::kCancelled;
+  cancelled.cancel_reason = "sent twice";
+  const std::string copy = EncodeCopy(cancelled);
+  EXPECT_TRUE(absl::StartsWith(
+      *muster::rocksdb::CheckedPayload(copy, "form"),
+      *muster::rocksdb::CheckedPayload(base::BytesFromHex(kGoldenRecord), "form")));
+  ASSERT_TRUE(DecodeCopy(copy, 7, &copied).ok());
+  EXPECT_EQ(EncodeProgress(copied), EncodeProgress(cancelled));
+  EXPECT_EQ(copied.request_id, "march");
+  Batch of_record;
+  ASSERT_TRUE(DecodeRecord(copy, 7, &of_record).ok());
+  EXPECT_EQ(of_record.state, BatchState::kOpen);
+  EXPECT_EQ(EncodeRecord(of_record), base::BytesFromHex(kGoldenRecord));
 }
 
 TEST(BatchCodecTest, WritesTheBytesThatEveryReleaseReads) {

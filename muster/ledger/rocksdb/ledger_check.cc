@@ -30,6 +30,7 @@ struct StoredBatch {
   std::optional<std::string> record;
   std::optional<std::string> progress;
   std::optional<std::string> copy;  // of the record
+  bool copy_says_cancelled = false;
   // Why; "" where it is sound, or not there.
   std::string record_damage, progress_damage, copy_damage;
 
@@ -79,12 +80,17 @@ class Check {
   static bool IsKnown(const StoredBatch& stored) {
     return stored.record.has_value() && stored.record_damage.empty();
   }
+  static bool IsProgressSound(const StoredBatch& stored) {
+    return stored.progress.has_value() && stored.progress_damage.empty();
+  }
   absl::Status MendRecord(uint64_t number, StoredBatch* stored);
   absl::Status MendCopy(uint64_t number, const StoredBatch& stored);
-  // Of batches that an older muster began.
+  // Of batches that an older muster began, or cancelled.
   void AddMissingCopies();
   // Takes away all records of a batch without its batch record.
   absl::Status ForgetBatch(uint64_t number, const StoredBatch& stored);
+  // Of a cancelled batch, whose copy has it.
+  absl::Status RestoreProgress(uint64_t number, StoredBatch* stored);
   absl::Status MendProgress(uint64_t number, StoredBatch* stored);
   // The runs of items that begin at `first` or later, to `runs`.
   absl::Status AddRunsFrom(uint64_t number, uint64_t first,
@@ -148,7 +154,9 @@ absl::Status Check::ReadCopies() {
     StoredBatch& stored = batches_[*number];
     stored.copy = std::string(value);
     Batch batch;
-    stored.copy_damage = std::string(DecodeRecord(value, *number, &batch).message());
+    stored.copy_damage = std::string(DecodeCopy(value, *number, &batch).message());
+    stored.copy_says_cancelled =
+        stored.copy_damage.empty() && batch.state == BatchState::kCancelled;
     return absl::OkStatus();
   };
   return session_->ForEach(kRequests, read);
@@ -189,7 +197,10 @@ absl::Status Check::CheckBatch(uint64_t number, StoredBatch* stored) {
   } else if (!stored->copy_damage.empty()) {
     MUSTER_RETURN_IF_ERROR(MendCopy(number, *stored));
   }
-  const bool progress_sound = stored->progress.has_value() && stored->progress_damage.empty();
+  if (!IsProgressSound(*stored) && stored->copy_says_cancelled) {
+    MUSTER_RETURN_IF_ERROR(RestoreProgress(number, stored));
+  }
+  const bool progress_sound = IsProgressSound(*stored);
   // The retention of an ended batch deletes its items.
   if (progress_sound && stored->batch.items_deleted) return absl::OkStatus();
   if (progress_sound && stored->items_damage.empty() && stored->batch.items != stored->items) {
@@ -229,12 +240,16 @@ absl::Status Check::MendCopy(uint64_t number, const StoredBatch& stored) {
 void Check::AddMissingCopies() {
   size_t missing = 0;
   for (const auto& [number, stored] : batches_) {
-    if (!IsKnown(stored) || stored.copy.has_value()) continue;
+    const bool is_cancelled = stored.batch.state == BatchState::kCancelled;
+    const bool is_whole = stored.copy.has_value() && stored.copy_says_cancelled == is_cancelled;
+    // One that was damaged is made again already.
+    if (!IsKnown(stored) || is_whole || !stored.copy_damage.empty()) continue;
     session_->Improve(kRequests, CopyKey(number), EncodeCopy(stored.batch));
     ++missing;
   }
   if (missing == 0) return;
-  session_->Note(absl::StrCat(missing, " batches have no copies of their records"));
+  session_->Note(
+      absl::StrCat(missing, " batches have no copies of what nothing else says of them"));
 }
 
 absl::Status Check::ForgetBatch(uint64_t number, const StoredBatch& stored) {
@@ -254,8 +269,24 @@ absl::Status Check::ForgetBatch(uint64_t number, const StoredBatch& stored) {
   return session_->Found(std::move(damage));
 }
 
+absl::Status Check::RestoreProgress(uint64_t number, StoredBatch* stored) {
+  Damage damage{.kind = "progress", .name = absl::StrCat("batch ", number)};
+  damage.why = stored->progress.has_value() ? stored->progress_damage : "its progress is not there";
+  damage.remedy = "the batch stays cancelled: its progress is made again of its copy";
+  if (stored->progress.has_value()) {
+    damage.records = {session_->Stored(kProgress, BatchKey(number), *stored->progress)};
+  }
+  MUSTER_RETURN_IF_ERROR(session_->Found(std::move(damage)));
+  Batch copied;
+  MUSTER_RETURN_IF_ERROR(DecodeCopy(*stored->copy, number, &copied));
+  stored->progress = EncodeProgress(copied);
+  stored->progress_damage.clear();
+  session_->Put(kProgress, BatchKey(number), *stored->progress);
+  return DecodeProgress(*stored->progress, number, &stored->batch);
+}
+
 absl::Status Check::MendProgress(uint64_t number, StoredBatch* stored) {
-  const bool progress_sound = stored->progress.has_value() && stored->progress_damage.empty();
+  const bool progress_sound = IsProgressSound(*stored);
   Damage damage{.kind = progress_sound ? "items" : "progress",
                 .name = absl::StrCat("batch ", number)};
   damage.why = stored->progress.has_value() ? stored->progress_damage : "its progress is not there";

@@ -7,8 +7,9 @@
 //   record of a batch    is made again of its copy; without one, the batch is taken away, and its
 //                        input makes a new one
 //   copy of a record     is made again of the record
-//   progress             is made again of the items; the batch is open, and its run goes on, unless
-//                        the report has it as cancelled, which the run finds there
+//   progress             of a cancelled batch is made again of the copy of its record; of another,
+//                        of the items: the batch is open, and its run goes on. Where an older
+//                        muster cancelled it, the run may find in the report that it is
 //   items                these and the later ones of the batch are taken away; its run splits its
 //                        source from there on, as it did before. One that is cancelled stays so
 //   request              is made again of the batches

@@ -222,6 +222,55 @@ TEST_F(LedgerCheckTest, LeavesABatchCancelledWhoseItemsAreDamaged) {
   EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(3));
 }
 
+// It was cancelled while it was open, so that the report does not know it.
+TEST_F(LedgerCheckTest, LeavesABatchCancelledWhoseProgressIsDamaged) {
+  Open();
+  ASSERT_TRUE(ledger_->Append(2, 0, {Item(0), Item(1)}).ok());
+  ASSERT_TRUE(ledger_->Cancel(2, absl::FromUnixSeconds(5), "sent twice").ok());
+  ASSERT_TRUE(ledger_->DropContent(2).ok());
+  ledger_.reset();
+  FlipAByte(kProgress, BatchKey(2));
+  EXPECT_THAT(Mend(), HasSubstr("progress of batch 2: ledger: progress of batch 2"));
+  const auto batch = ledger_->Get(2);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->state, BatchState::kCancelled);
+  EXPECT_EQ(batch->completed, absl::FromUnixSeconds(5));
+  EXPECT_EQ(batch->cancel_reason, "sent twice");
+  EXPECT_EQ(batch->items, 2u);
+  EXPECT_TRUE(batch->content_deleted);
+  EXPECT_THAT(ledger_->ListOpen().value(), ElementsAre(3));
+}
+
+TEST_F(LedgerCheckTest, LeavesABatchCancelledWhoseItemsAndProgressAreDamaged) {
+  Open();
+  for (const uint64_t first : {0, 2}) {
+    ASSERT_TRUE(ledger_->Append(2, first, {Item(first), Item(first + 1)}).ok());
+  }
+  ASSERT_TRUE(ledger_->Cancel(2, absl::FromUnixSeconds(5), "").ok());
+  ledger_.reset();
+  Remove(kProgress, BatchKey(2));
+  FlipAByte(kItems, ItemsKey(2, 2));
+  EXPECT_THAT(Mend(/*damages=*/2), HasSubstr("progress of batch 2: its progress is not there"));
+  EXPECT_EQ(ledger_->Get(2)->state, BatchState::kCancelled);
+  EXPECT_EQ(ledger_->Get(2)->items, 2u);
+}
+
+TEST_F(LedgerCheckTest, NotesTwiceWhatAnOlderMusterCancelled) {
+  Open();
+  Batch before = ledger_->Get(2).value();
+  ASSERT_TRUE(ledger_->Cancel(2, absl::FromUnixSeconds(5), "").ok());
+  ledger_.reset();
+  Change([&](muster::rocksdb::Database* database) {
+    ASSERT_TRUE(
+        database->db()->Put({}, database->family(kRequests), CopyKey(2), EncodeCopy(before)).ok());
+  });
+  EXPECT_THAT(Check(/*repair=*/true), IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("1 batches have no copies")));
+  Remove(kProgress, BatchKey(2));
+  Mend();
+  EXPECT_EQ(ledger_->Get(2)->state, BatchState::kCancelled);
+}
+
 TEST_F(LedgerCheckTest, GoesOnBeforeItemsThatAreNotThere) {
   Remove(kItems, ItemsKey(1, 0));
   EXPECT_THAT(Mend(), HasSubstr("items 0 to 2 of batch 1 are not there"));

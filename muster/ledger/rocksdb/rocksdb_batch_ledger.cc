@@ -150,6 +150,12 @@ void RocksDbBatchLedger::RememberLocked(const Batch& batch) {
   }
 }
 
+void RocksDbBatchLedger::AddProgress(const Batch& batch, ::rocksdb::WriteBatch* write) const {
+  write->Put(database_->family(kProgress), BatchKey(batch.number), EncodeProgress(batch));
+  if (batch.state != BatchState::kCancelled) return;
+  write->Put(database_->family(kRequests), CopyKey(batch.number), EncodeCopy(batch));
+}
+
 absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
   std::optional<Batch> read;
   const Batch* was = nullptr;
@@ -161,7 +167,7 @@ absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
     was = &*read;
   }
   ::rocksdb::WriteBatch write;
-  write.Put(database_->family(kProgress), BatchKey(batch.number), EncodeProgress(batch));
+  AddProgress(batch, &write);
   MUSTER_RETURN_IF_ERROR(index_.WriteState(was, batch, &write));
   RememberLocked(batch);
   return absl::OkStatus();

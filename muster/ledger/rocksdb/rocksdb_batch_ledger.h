@@ -108,6 +108,8 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   // As Cancel, of a batch in any state. Not synced.
   absl::Status CancelLocked(ledger::Batch batch, absl::Time when, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Adds the growing part of `batch` to `write`, twice if it is cancelled.
+  void AddProgress(const ledger::Batch& batch, ::rocksdb::WriteBatch* write) const;
   // Writes the growing part of `batch`, and remembers it. Not synced.
   absl::Status StoreProgressLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The batch that the record at `key` of the family "requests" names.

@@ -55,7 +55,7 @@ absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
   if (!was.content.empty()) {
     write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
   }
-  write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
+  AddProgress(batch, &write);
   return index_.WriteState(&was, batch, &write);
 }
 
@@ -93,7 +93,7 @@ absl::Status RocksDbBatchLedger::BeginToDropItems(uint64_t number) {
       batch.content_deleted = batch.items_deleted = true;
       ::rocksdb::WriteBatch write;
       write.Put(database_->family(kBatches), BatchKey(number), EncodeRecord(batch));
-      write.Put(database_->family(kProgress), BatchKey(number), EncodeProgress(batch));
+      AddProgress(batch, &write);
       MUSTER_RETURN_IF_ERROR(index_.WriteState(&was, batch, &write));
     }
   }
