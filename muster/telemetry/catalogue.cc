@@ -52,6 +52,7 @@ std::vector<Metric> Catalogue() {
       kWorkers.entry(),
       kWorkerColdStart.entry(),
       kScaleDesired.entry(),
+      kScaleActuated.entry(),
       kScaleForecast.entry(),
       kScaleDecisions.entry(),
       kSlaTarget.entry(),

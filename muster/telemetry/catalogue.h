@@ -263,6 +263,13 @@ inline constexpr GaugeMetric<1> kScaleDesired{
     kScalingAgent,
     {"pool"},
     "Replicas that the leading agent wants, parked ones included"};
+inline constexpr GaugeMetric<1> kScaleActuated{
+    "muster_scale_actuated",
+    "flag",
+    kScalingAgent,
+    {"pool"},
+    "1 where the agent or another autoscaler starts the replicas that are wanted; 0 where nobody "
+    "does: in mode observe or notify, or in a dry run"};
 inline constexpr GaugeMetric<1> kScaleForecast{"muster_scale_forecast",
                                                "items_per_second",
                                                kScalingAgent,

@@ -30,6 +30,7 @@ void SetTarget(const TargetLoop& loop, telemetry::Samples* samples) {
   }
   if (const std::optional<int> desired = loop.desired(); desired.has_value()) {
     samples->Set(telemetry::kScaleDesired, {loop.name()}, *desired);
+    samples->Set(telemetry::kScaleActuated, {loop.name()}, loop.is_actuated() ? 1 : 0);
   }
 }
 
@@ -48,7 +49,8 @@ AgentMetrics::AgentMetrics(const Agent* agent, telemetry::Registry* registry)
       reading_(telemetry::ReadAtScrape(
           registry, "targets",
           {telemetry::kWorkers.entry(), telemetry::kScaleDesired.entry(),
-           telemetry::kScaleForecast.entry(), telemetry::kSlaTarget.entry()},
+           telemetry::kScaleActuated.entry(), telemetry::kScaleForecast.entry(),
+           telemetry::kSlaTarget.entry()},
           [this](telemetry::Samples* samples) { return Read(samples); })) {}
 
 absl::Status AgentMetrics::Read(telemetry::Samples* samples) const {

@@ -48,6 +48,19 @@ TEST_F(DecisionMetricsTest, KnowsWhatIsDesiredWhileItLeads) {
   EXPECT_EQ(loop_->desired(), std::nullopt) << "another agent decides";
 }
 
+TEST_F(DecisionMetricsTest, KnowsWhetherAnybodyStartsWhatIsDesired) {
+  Settle();
+  EXPECT_TRUE(loop_->is_actuated());
+  for (const char* mode : {"observe", "notify"}) {
+    UseRules("", mode);
+    Second();
+    EXPECT_FALSE(loop_->is_actuated()) << mode;
+  }
+  UseRules("", "observe", ", actuator: external");
+  Second();
+  EXPECT_TRUE(loop_->is_actuated()) << "the other autoscaler reads the number all the same";
+}
+
 TEST_F(DecisionMetricsTest, MeasuresColdStarts) {
   Settle();
   loop_->OnWork("in-0", 5);
@@ -107,6 +120,7 @@ TEST_F(AgentMetricsTest, ShowsItsTargetsOnceItLeads) {
     base::LetOthersRun();
   }
   EXPECT_EQ(Shown(registry_, desired), 0);
+  EXPECT_EQ(Shown(registry_, R"(muster_scale_actuated{pool="billing"})"), 1);
   EXPECT_EQ(Shown(registry_, promise), 90);
   for (const char* state : {"ready", "idle", "starting", "parked", "draining"}) {
     EXPECT_EQ(

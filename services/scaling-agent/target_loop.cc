@@ -316,6 +316,7 @@ void TargetLoop::Conclude(const Weighed& weighed) {
                weighed.decided.standby);
   term_->standby = weighed.decided.standby;
   decided_ = weighed.decided.replicas + weighed.decided.standby;
+  NoteActuated();
   SetDesired(decided_);
   actuator::Order order;
   order.target = name();
@@ -345,6 +346,14 @@ scaling::rules::ActuatedBy TargetLoop::actuated_by() const {
 bool TargetLoop::CarriesOut() const {
   return rules_->rules->mode == scaling::rules::Mode::kAct &&
          actuated_by() == scaling::rules::ActuatedBy::kAgent;
+}
+
+void TargetLoop::NoteActuated() {
+  // Another autoscaler follows the number in every mode.
+  const bool by_other = actuated_by() == scaling::rules::ActuatedBy::kExternal;
+  const bool is_actuated = by_other || (CarriesOut() && !actuation_.is_dry());
+  base::MutexLock lock(&mu_);
+  is_actuated_ = is_actuated;
 }
 
 v1::ScalingAction TargetLoop::ActionFor(const actuator::Order& order) const {
@@ -408,6 +417,11 @@ std::string TargetLoop::HealthIssues() const {
 std::optional<int> TargetLoop::desired() const {
   base::MutexLock lock(&mu_);
   return desired_;
+}
+
+bool TargetLoop::is_actuated() const {
+  base::MutexLock lock(&mu_);
+  return is_actuated_;
 }
 
 std::optional<Snapshot> TargetLoop::snapshot() const {

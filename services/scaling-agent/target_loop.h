@@ -105,6 +105,9 @@ class TargetLoop {
   std::optional<Snapshot> snapshot() const ABSL_LOCKS_EXCLUDED(mu_);
   // The replicas that it wants, parked ones included; nullopt: it has not decided in this term.
   std::optional<int> desired() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether anybody is to start and stop the replicas that the last decision wants: this agent, or
+  // another autoscaler.
+  bool is_actuated() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // The state of one term of this agent as the leader.
@@ -133,6 +136,7 @@ class TargetLoop {
   void Conclude(const Weighed& weighed) ABSL_LOCKS_EXCLUDED(mu_);
   void SetDesired(std::optional<int> desired) ABSL_LOCKS_EXCLUDED(mu_);
   scaling::rules::ActuatedBy actuated_by() const;
+  void NoteActuated() ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the agent itself gives the orders that it decides.
   bool CarriesOut() const;
   v1::ScalingAction ActionFor(const actuator::Order& order) const;
@@ -169,6 +173,7 @@ class TargetLoop {
   std::vector<scaling::policy::Announcement> announced_ ABSL_GUARDED_BY(mu_);
   std::optional<Snapshot> snapshot_ ABSL_GUARDED_BY(mu_);
   std::optional<int> desired_ ABSL_GUARDED_BY(mu_);
+  bool is_actuated_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status deciding_ ABSL_GUARDED_BY(mu_);          // why the loop cannot decide
   absl::Status heartbeat_status_ ABSL_GUARDED_BY(mu_);  // the replicas
 
