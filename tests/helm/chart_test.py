@@ -812,7 +812,7 @@ class PodsTest(ChartTest):
             "nats.extraVolumeMounts[0].mountPath=/mine")["spec"]["template"]["spec"]
         [container] = pod["containers"]
         self.assertEqual(container["startupProbe"], {
-            "httpGet": {"path": "/healthz?js-server-only=true", "port": "monitor"},
+            "httpGet": {"path": "/healthz?js-enabled-only=true", "port": "monitor"},
             "periodSeconds": 5, "timeoutSeconds": 1, "failureThreshold": 900})
         self.assertEqual(container["livenessProbe"]["timeoutSeconds"], 9)
         self.assertEqual(container["readinessProbe"]["periodSeconds"], 7)
@@ -826,6 +826,14 @@ class PodsTest(ChartTest):
                           self.refusal(f"nats.extraVolumes[0].name={name}"))
         self.assertIn("nats.extraVolumeMounts: /data is set by the chart", self.refusal(
             "nats.extraVolumeMounts[0].name=tmp", "nats.extraVolumeMounts[0].mountPath=/data"))
+
+    def test_a_nats_server_is_killed_for_itself_alone_and_is_ready_once_it_has_caught_up(self):
+        [container] = self.workload("nats")["spec"]["template"]["spec"]["containers"]
+        asked = {name: container[name]["httpGet"]["path"]
+                 for name in ("startupProbe", "livenessProbe", "readinessProbe")}
+        # js-server-only is ready with replicas that lag (seen with 2.15.2), and in 2.9 waits for the others.
+        self.assertEqual(asked, {"startupProbe": "/healthz?js-enabled-only=true",
+                                 "livenessProbe": "/healthz?js-enabled-only=true", "readinessProbe": "/healthz"})
 
     def test_the_pods_of_helm_test_go_where_they_may(self):
         pods = self.render(*self.ALL, "tests.nodeSelector.disk=fast", "tests.tolerations[0].operator=Exists",
