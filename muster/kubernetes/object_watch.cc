@@ -37,14 +37,18 @@ ObjectWatch::ObjectWatch(Client* client, Address address, std::string selector,
 void ObjectWatch::Run(const std::stop_token& stop) {
   int in_vain = 0;  // in a row
   while (!stop.stop_requested()) {
+    const bool lists = version_.empty();
     received_ = false;
-    const absl::Status status = version_.empty() ? List(stop) : Follow(stop);
+    const absl::Status status = lists ? List(stop) : Follow(stop);
     if (stop.stop_requested()) return;
     if (!status.ok()) listener_->OnTrouble(status);
-    if (absl::IsOutOfRange(status)) version_.clear();
+    const bool is_gone = absl::IsOutOfRange(status);
+    if (is_gone) version_.clear();
     // A watch follows its list at once, and is resumed at once when the server ends it. One that
-    // breaks, or ends and has told nothing, is not asked for without rest.
-    in_vain = received_ ? 0 : in_vain + 1;
+    // breaks, or ends and has told nothing, is not asked for without rest. A list alone is no
+    // progress: a server whose store was restored may forget the version of each list at once.
+    if (lists && status.ok()) continue;
+    in_vain = received_ && !is_gone ? 0 : in_vain + 1;
     if (status.ok() && received_) continue;
     const absl::Duration wait = base::ExponentialBackoff(in_vain + 1, kFirstBackoff, kMaxBackoff);
     if (!base::SleepUnlessStopped(clock_, wait, stop)) return;
@@ -56,7 +60,6 @@ absl::Status ObjectWatch::List(const std::stop_token& stop) {
   if (all.version.empty()) return absl::UnavailableError("the list has no version to watch from");
   listener_->OnAll(all.items);
   version_ = all.version;
-  received_ = true;
   return absl::OkStatus();
 }
 

@@ -5,7 +5,7 @@
 //
 //   list ──► watch from its version ──► ended, broken: watch again from the last version seen
 //    ▲                 │
-//    └── 410 Gone ─────┘   the server has forgotten that version
+//    └── 410 Gone ─────┘   the server has forgotten that version: after a pause, which grows
 #pragma once
 
 #include <stop_token>
@@ -56,7 +56,7 @@ class ObjectWatch {
   base::Clock* const clock_;       // not owned
 
   std::string version_;    // all up to here was reported; empty: list first
-  bool received_ = false;  // something since the last wait
+  bool received_ = false;  // an event of the present watch
 };
 
 }  // namespace muster::kubernetes

@@ -182,6 +182,37 @@ TEST_F(ObjectWatchTest, AsksWithGrowingPatienceWhatOnlyEnds) {
   EXPECT_EQ(waited, kMaxBackoff);
 }
 
+// As after a restore of etcd: each list succeeds, and no watch of it.
+TEST_F(ObjectWatchTest, ListsWithGrowingPatienceWhereEachVersionIsGoneAtOnce) {
+  const std::string gone = Event("ERROR", {{"code", 410}, {"message", "too old"}});
+  for (int i = 0; i < 8; ++i) {
+    server_.Expect(Respond(200, ListOf({}, "10")));
+    server_.Expect(i % 2 == 0 ? Respond(410, "{}") : Respond(200, gone));
+  }
+  server_.Expect(Respond(200, ListOf({}, "10")));
+  server_.Expect(Respond(200, Event("ADDED", Object("a", "11"))));  // ends in order
+  server_.Expect(Respond(410, "{}"));
+  Start();
+  absl::Duration first, waited;
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(told_.Next(), "all");
+    EXPECT_EQ(told_.Next(), "trouble");
+    clock_.AwaitSleepers(1);
+    const absl::Duration wait = clock_.NextDeadline() - clock_.Monotonic();
+    EXPECT_GE(wait, waited);
+    EXPECT_LE(wait, kMaxBackoff);
+    waited = wait;
+    if (i == 0) first = wait;
+    clock_.Advance(wait);
+  }
+  EXPECT_EQ(waited, kMaxBackoff);
+  EXPECT_EQ(told_.Next(), "all");
+  EXPECT_EQ(told_.Next(), "changed a");
+  EXPECT_EQ(told_.Next(), "trouble");
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), first) << "a watch has worked since";
+}
+
 TEST_F(ObjectWatchTest, StopsAtOnceInTheMiddleOfAWatch) {
   server_.Expect(Respond(200, ListOf({}, "10")));
   server_.Expect(Hang());
