@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/failpoint.h"
@@ -405,6 +406,8 @@ absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> i
   base::Log(base::kWarning, "putting items again that the queue lost",
             {{"batch", number}, {"items", indexes.size()}, {"refill", batch.refills}});
   BeginMarks(batch);
+  // Also after an error: content that a person mends is to be read anew.
+  const absl::Cleanup forget_window = [this] { again_.reset(); };
   Run run = NewRun(batch);
   run.again = true;
   for (const uint64_t index : indexes) {
@@ -418,7 +421,6 @@ absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> i
       MUSTER_RETURN_IF_ERROR(PutAgain(batch, &run));
     }
   }
-  again_.reset();
   return PutAgain(batch, &run);
 }
 

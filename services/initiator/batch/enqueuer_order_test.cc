@@ -61,7 +61,13 @@ class EnqueuerOrderTest : public ::testing::Test {
 
   // A new process reads the content anew.
   BatchEnqueuer& Open(const std::string& content) {
-    source_ = *BatchSource::Over(SourceOf(content), "content", job_.input);
+    return Over(*BatchSource::Over(SourceOf(content), "content", job_.input));
+  }
+  BatchEnqueuer& OpenFile(const std::string& path) {
+    return Over(*BatchSource::Open(path, job_.input));
+  }
+  BatchEnqueuer& Over(std::unique_ptr<BatchSource> source) {
+    source_ = std::move(source);
     enqueuer_ = std::make_unique<BatchEnqueuer>(
         &job_, source_.get(),
         Dependencies{queues_.get(), bus_.get(), ledger_.get(), blobs_.get(), base::RealClock()},
@@ -214,6 +220,26 @@ TEST_F(EnqueuerOrderTest, SaysWhenTheContentHasChanged) {
   for (uint64_t index = 0; index < ledger_->Get(1)->items; ++index) all.push_back(index);
   const absl::Status refilled = Open(changed).Refill(1, all);
   EXPECT_TRUE(absl::IsDataLoss(refilled)) << refilled;
+}
+
+TEST_F(EnqueuerOrderTest, PutsLostItemsAgainOnceTheirContentIsPutBack) {
+  Create();
+  const std::string content = Content(100, 3);
+  const std::string path = absl::StrCat(dir_.path(), "/content");
+  const auto write = [&path](const std::string& text) { std::ofstream(path) << text; };
+  write(content);
+  BatchEnqueuer& enqueuer = OpenFile(path);
+  ASSERT_TRUE(enqueuer.Enqueue(1, {}).ok());
+  const size_t items = Waiting().size();  // and lost
+  std::vector<uint64_t> all;
+  for (uint64_t index = 0; index < items; ++index) all.push_back(index);
+  write(std::string(content.size(), 'x'));
+  const absl::Status damaged = enqueuer.Refill(1, all);
+  EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
+  write(content);
+  const absl::Status mended = enqueuer.Refill(1, all);
+  EXPECT_TRUE(mended.ok()) << mended;
+  EXPECT_EQ(LinesOf(Waiting()), LinesIn(content));
 }
 
 }  // namespace
