@@ -31,6 +31,17 @@ void HealthIssues::EndSlow(uint64_t call) {
   slow_.erase(call);
 }
 
+void HealthIssues::NoteFailing(absl::string_view why) {
+  std::string printable = base::Printable(why, kMaxIssueBytes);
+  base::MutexLock lock(&mu_);
+  failing_ = std::move(printable);
+}
+
+void HealthIssues::EndFailing() {
+  base::MutexLock lock(&mu_);
+  failing_.clear();
+}
+
 void HealthIssues::SetProbe(Probe probe) {
   base::MutexLock lock(&mu_);
   probe_ = std::move(probe);
@@ -41,6 +52,7 @@ std::string HealthIssues::why() const {
   {
     base::MutexLock lock(&mu_);
     if (!why_.empty()) return why_;
+    if (!failing_.empty()) return failing_;
     if (!slow_.empty()) return slow_.begin()->second;
     if (probe_ == nullptr) return "";
     probe = probe_;

@@ -34,6 +34,10 @@ class HealthIssues {
   void NoteSlow(uint64_t call, absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
   // The call has ended. Does nothing for a call that was never slow.
   void EndSlow(uint64_t call) ABSL_LOCKS_EXCLUDED(mu_);
+  // The handlers answer, but work on no item, until EndFailing. why() tells of it while nothing is
+  // noted.
+  void NoteFailing(absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
+  void EndFailing() ABSL_LOCKS_EXCLUDED(mu_);
   // why() calls `probe` while nothing else is known. `probe` returns at once, from any thread.
   void SetProbe(Probe probe) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -47,6 +51,7 @@ class HealthIssues {
  private:
   mutable base::Mutex mu_;
   std::string why_ ABSL_GUARDED_BY(mu_);
+  std::string failing_ ABSL_GUARDED_BY(mu_);
   bool works_ ABSL_GUARDED_BY(mu_) = false;
   bool has_worked_ ABSL_GUARDED_BY(mu_) = false;
   std::map<uint64_t, std::string> slow_ ABSL_GUARDED_BY(mu_);

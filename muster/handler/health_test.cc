@@ -66,5 +66,18 @@ TEST(TroubleTest, TellsOfTheOldestSlowCallUntilItEnds) {
   EXPECT_EQ(health.why(), "");
 }
 
+TEST(TroubleTest, TellsOfItemsThatFailWhileTheHandlerAnswers) {
+  HealthIssues health;
+  health.NoteSlow(7, "item 1/7 takes long");
+  health.NoteFailing("no item has a result");
+  health.Works();
+  EXPECT_EQ(health.why(), "no item has a result");
+  health.Note("it is down");
+  EXPECT_EQ(health.why(), "it is down");
+  health.Works();
+  health.EndFailing();
+  EXPECT_EQ(health.why(), "item 1/7 takes long");
+}
+
 }  // namespace
 }  // namespace muster::handler

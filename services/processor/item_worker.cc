@@ -414,6 +414,8 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
     own.emplace(&setup_->schema, due);
     outcome = RunOneByOne(**handler, context, *own);
   }
+  setup_->failures.Note(setup_->job->name, absl::StrCat(context.batch, "/", context.index), outcome,
+                        setup_->health.get());
   handler::Results& results = *own;
   if (outcome.kind != handler::Outcome::Kind::kOk) return SettlementOf(std::move(outcome));
   const std::vector<handler::Rejection> rejections = MergeRejections(records_, results);

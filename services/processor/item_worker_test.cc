@@ -531,6 +531,20 @@ TEST_F(ItemWorkerTest, WarnsOfAHandlerThatDoesNotComeBack) {
   EXPECT_EQ(setup_.health->why(), "");
 }
 
+// Such as a bug that a handler turns into a retry: no program dies of it, and no item is slow.
+TEST_F(ItemWorkerTest, TellsOfAHandlerThatFailsOnEachItem) {
+  base::LogCapture log;
+  setup_.health = std::make_shared<handler::HealthIssues>();
+  for (int64_t i = 0; i < kFailuresUntilTold; ++i) {
+    Work(Item("ann,1\n", 1),
+         [](const auto&, auto&) { return Outcome::Retry({}, "no such column"); });
+  }
+  EXPECT_EQ(setup_.health->why(),
+            "its last 10 attempts gave no result; the latest, at item 3/4: no such column");
+  Work(Item("ann,1\n", 1));
+  EXPECT_EQ(setup_.health->why(), "");
+}
+
 TEST_F(ItemWorkerTest, TakesAnItemNoFurtherApartOnceItIsToStop) {
   std::stop_source stop;
   int calls = 0;

@@ -22,6 +22,7 @@
 #include "muster/job/job.h"
 #include "muster/telemetry/span.h"
 #include "services/processor/absent_content.h"
+#include "services/processor/failure_streak.h"
 #include "services/processor/pool_metrics.h"
 #include "services/processor/slow_items.h"
 
@@ -77,6 +78,7 @@ struct WorkerSetup {
   // Warns of calls of the handler that take long; null: no warning is given. Not owned.
   SlowItems* slow_items = nullptr;
   std::shared_ptr<handler::HealthIssues> health;  // of the job; gets those warnings, too
+  mutable FailureStreak failures;                 // … and these
   ItemMetrics metrics;
   telemetry::SpanSink* spans = nullptr;  // null: batches are not traced. Not owned.
 };

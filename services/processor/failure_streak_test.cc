@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Handlers that fail on each item: when that is told, and that it ends with the first result.
+#include "services/processor/failure_streak.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/base/log_capture.h"
+
+namespace muster::processor {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class FailureStreakTest : public ::testing::Test {
+ protected:
+  void Note(const handler::Outcome& outcome) {
+    streak_.Note("billing", absl::StrCat("1/", ++items_), outcome, &health_);
+  }
+  void Fail(int64_t times) {
+    for (int64_t i = 0; i < times; ++i) Note(handler::Outcome::Retry({}, "no such column"));
+  }
+
+  base::LogCapture log_;
+  handler::HealthIssues health_;
+  FailureStreak streak_;
+  int items_ = 0;
+};
+
+TEST_F(FailureStreakTest, IsTroubleUntilAnAttemptHasAResult) {
+  Fail(kFailuresUntilTold - 1);
+  EXPECT_EQ(health_.why(), "");
+  Fail(1);
+  EXPECT_EQ(health_.why(),
+            "its last 10 attempts gave no result; the latest, at item 1/10: no such column");
+  EXPECT_THAT(log_.lines(), ElementsAre(AllOf(HasSubstr("level=warning"), HasSubstr("job=billing"),
+                                              HasSubstr("no such column"))));
+  Note(handler::Outcome::Ok());
+  EXPECT_EQ(health_.why(), "");
+}
+
+TEST_F(FailureStreakTest, CountsFromTheLastResult) {
+  Fail(kFailuresUntilTold - 1);
+  Note(handler::Outcome::Ok());
+  Fail(kFailuresUntilTold - 1);
+  EXPECT_EQ(health_.why(), "");
+  EXPECT_THAT(log_.lines(), IsEmpty());
+}
+
+// Whoever watches is told of each change of the words.
+TEST_F(FailureStreakTest, IsToldAgainOnlyWhenTheAttemptsHaveDoubled) {
+  Fail(kFailuresUntilTold * 2 - 1);
+  EXPECT_THAT(health_.why(), HasSubstr("its last 10 attempts"));
+  Fail(1);
+  EXPECT_THAT(health_.why(), HasSubstr("its last 20 attempts"));
+  EXPECT_THAT(log_.lines(), SizeIs(2));
+}
+
+// A program answers, so that it works as far as its health knows.
+TEST_F(FailureStreakTest, StaysThoughTheHandlerAnswers) {
+  Fail(kFailuresUntilTold);
+  health_.Works();
+  EXPECT_THAT(health_.why(), HasSubstr("no such column"));
+}
+
+TEST_F(FailureStreakTest, LeavesOutWhatWasStoppedAndCountsWhatIsPutOff) {
+  for (int64_t i = 0; i < kFailuresUntilTold; ++i) Note(handler::Outcome::Release());
+  EXPECT_EQ(health_.why(), "");
+  for (int64_t i = 0; i < kFailuresUntilTold; ++i) {
+    Note(handler::Outcome::Defer({}, "the rates are not there"));
+  }
+  EXPECT_THAT(health_.why(), HasSubstr("the rates are not there"));
+}
+
+}  // namespace
+}  // namespace muster::processor
