@@ -103,6 +103,8 @@ std::optional<RunProgress> Follower::progress() const {
   progress.queued = static_cast<uint64_t>(flow.queued());
   progress.processed = static_cast<uint64_t>(flow.processed());
   progress.committed = static_cast<uint64_t>(flow.committed());
+  progress.rejected = static_cast<uint64_t>(latest_->rejected());
+  progress.dead_lettered = static_cast<uint64_t>(latest_->dead_lettered());
   progress.split = flow.split();
   return progress;
 }

@@ -56,6 +56,10 @@ std::string ProgressLine(const RunProgress& progress, double transactions_per_se
                         with_bar ? " " : "", std::floor(share * 100), Grouped(progress.read),
                         Grouped(progress.queued), Grouped(progress.processed),
                         Grouped(progress.committed));
+  if (progress.rejected > 0) absl::StrAppend(&line, " · rejected ", Grouped(progress.rejected));
+  if (progress.dead_lettered > 0) {
+    absl::StrAppend(&line, " · dead-lettered ", Grouped(progress.dead_lettered));
+  }
   if (transactions_per_second > 0) {
     absl::StrAppend(&line, " · ", Rate(transactions_per_second));
     const double left = expected - static_cast<double>(progress.committed);

@@ -24,6 +24,9 @@ struct RunProgress {
   uint64_t queued = 0;
   uint64_t processed = 0;
   uint64_t committed = 0;
+  // Of these.
+  uint64_t rejected = 0;
+  uint64_t dead_lettered = 0;
   double split =
       0;  // share of the input that is read, 0..1: tells how many transactions there will be
 };
@@ -75,7 +78,8 @@ class ProgressBar {
   std::thread thread_;  // last: it uses all of the above
 };
 
-// "████░░  62% · read 541,909 · queued … · processed … · committed … · 1.2 M/s · 3 s left"
+// "████░░  62% · read 541,909 · queued … · processed … · committed … · 1.2 M/s · 3 s left"; also
+// how many are rejected and dead-lettered, once any are.
 std::string ProgressLine(const RunProgress& progress, double transactions_per_second,
                          bool with_bar);
 

@@ -31,6 +31,18 @@ TEST(ProgressLineTest, ShowsEveryStationTheRateAndTheTimeLeft) {
             " · 250.0 k/s · 3 s left");
 }
 
+// A handler that rejects every record moves a batch along like one that works.
+TEST(ProgressLineTest, ShowsWhatIsLostAlready) {
+  RunProgress progress = HalfWay();
+  progress.rejected = 1'200;
+  EXPECT_EQ(ProgressLine(progress, 0, false),
+            " 25% · read 500,000 · queued 400,000 · processed 300,000 · committed 250,000"
+            " · rejected 1,200");
+  progress.dead_lettered = 500;
+  EXPECT_THAT(ProgressLine(progress, 250'000, false),
+              HasSubstr(" · rejected 1,200 · dead-lettered 500 · 250.0 k/s"));
+}
+
 TEST(ProgressLineTest, DrawsABarForTerminals) {
   EXPECT_THAT(ProgressLine(HalfWay(), 0, true), HasSubstr("██████░░░░░░░░░░░░░░░░░░  25%"));
 }

@@ -391,6 +391,8 @@ RunProgress LocalRun::progress() const {
   progress.split = size > 0 ? static_cast<double>(split.bytes_read) / size : 1;
   base::MutexLock lock(&mu_);
   progress.committed = static_cast<uint64_t>(counted_.transactions);
+  progress.rejected = static_cast<uint64_t>(counted_.rejected);
+  progress.dead_lettered = static_cast<uint64_t>(counted_.dead_lettered);
   progress.processed =
       std::max(progress.committed, processor_->transactions_processed() + counted_before_);
   return progress;
