@@ -74,11 +74,12 @@ absl::StatusOr<v1::BatchStatus> Follower::AwaitEnd(absl::Duration timeout,
     }
     if (end_.has_value()) return *end_;
   }
-  return NotComplete();
+  return LastLook();
 }
 
-// Asks the initiator again: the latest status may be old, since an initiator that hangs sends none.
-absl::Status Follower::NotComplete() {
+// Asks the initiator again: the latest status may be old, since an initiator that hangs sends none,
+// and after a short wait none has come.
+absl::StatusOr<v1::BatchStatus> Follower::LastLook() {
   const std::string not_complete = absl::StrCat("batch ", batch_.load(), " is not complete yet");
   v1::GetBatchRequest request;
   request.set_batch(batch_);
@@ -88,6 +89,7 @@ absl::Status Follower::NotComplete() {
         absl::StrCat(not_complete, "; ", response.status().message()));
   }
   const v1::BatchStatus& status = response->status();
+  if (client::IsOver(status)) return status;
   const std::string& why = status.problem();
   return absl::DeadlineExceededError(
       absl::StrCat(not_complete, ", ", Grouped(static_cast<uint64_t>(status.transactions())),

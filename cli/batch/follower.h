@@ -35,7 +35,7 @@ class Follower {
   // Follows from now on; only the first call counts.
   void Begin(uint64_t batch);
 
-  // The last status. DeadlineExceeded: not complete after `timeout`, saying how far it is and,
+  // The last status. DeadlineExceeded: not over after `timeout`, saying how far it is and,
   // where that can be seen, why it waits. Cancelled: `stop`.
   absl::StatusOr<v1::BatchStatus> AwaitEnd(absl::Duration timeout, const std::stop_token& stop);
 
@@ -44,8 +44,8 @@ class Follower {
 
  private:
   void Run(uint64_t batch);
-  // DeadlineExceeded for a batch that is not complete, with its status from the initiator now.
-  absl::Status NotComplete();
+  // The batch's status from the initiator now, if it has ended; else DeadlineExceeded, with it.
+  absl::StatusOr<v1::BatchStatus> LastLook();
 
   MeshClient* const mesh_;                // not owned
   const Environment* const environment_;  // not owned

@@ -289,6 +289,19 @@ TEST_F(WatchCommandTest, WaitsNoLongerThanItIsTold) {
   }
 }
 
+// With no time to wait it said that a batch was not complete which it had shown at 100 %.
+TEST_F(WatchCommandTest, SeesAtItsLastLookThatABatchHasEnded) {
+  batches_.news = {Standing(v1::BATCH_STATE_SEALED)};
+  batches_.batches[7] = Standing(kDone);
+  const Done done = RunOnServer({"batch", "watch", "7", "-q", "--wait-timeout", "0s"});
+  EXPECT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("batch 7: 1,000 transactions = 1,000 aggregated"));
+  batches_.batches[7] = Standing(v1::BATCH_STATE_CANCELLED);
+  const Done cancelled = RunOnServer({"batch", "watch", "7", "-q", "--wait-timeout", "0s"});
+  EXPECT_EQ(cancelled.code, kError);
+  EXPECT_EQ(cancelled.err, "muster: batch 7 was cancelled\n");
+}
+
 // It had the time of any call: against a frozen server the command ended half a minute late.
 TEST_F(WatchCommandTest, EndsSoonAfterItsTimeIsUpAlsoIfTheServerIsFrozen) {
   batches_.batches[7] = Waiting("no queue answers");

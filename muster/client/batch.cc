@@ -83,13 +83,9 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
   }
 }
 
-namespace {
-
 bool IsOver(const v1::BatchStatus& status) {
   return status.state() == v1::BATCH_STATE_COMPLETE || status.state() == v1::BATCH_STATE_CANCELLED;
 }
-
-}  // namespace
 
 absl::StatusOr<v1::BatchStatus> Watch(const std::shared_ptr<grpc::Channel>& channel, uint64_t batch,
                                       const WatchOptions& options, base::Clock* clock,

@@ -78,6 +78,9 @@ absl::StatusOr<v1::BatchStatus> Submit(const std::shared_ptr<grpc::Channel>& cha
                                        const SubmitOptions& options, base::Clock* clock,
                                        const std::stop_token& stop);
 
+// Complete or cancelled.
+bool IsOver(const v1::BatchStatus& status);
+
 // Watch: follows a batch, and resumes where the stream was cut off.
 
 struct WatchOptions {
