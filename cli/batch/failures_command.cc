@@ -22,6 +22,7 @@
 #include "cli/server/options.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
+#include "muster/input/format.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -162,7 +163,8 @@ class InputOfFailures final : public FailureWriter {
   explicit InputOfFailures(std::ostream* out) : out_(*out) {}
   void Begin(const FailureReader& reader) override { out_ << reader.header(); }
   void Write(const FailedTransaction& failure) override {
-    if (failure.record.has_value()) out_ << *failure.record << "\n";
+    if (!failure.record.has_value()) return;
+    out_ << *failure.record << input::LineEndBehind(*failure.record);
   }
 
  private:

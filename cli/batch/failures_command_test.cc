@@ -191,6 +191,14 @@ TEST_F(FailuresCommandTest, MakesAnInputOfWhatWasRejected) {
             absl::StrCat(kHeader, "bob,x,\"says \"\"hi\"\"\"\ngus,z,\xff\n"));
 }
 
+// An LF alone behind it would make it a part of the line end, and the record a sound one.
+TEST_F(FailuresCommandTest, LeavesARecordOfAnInputTheCrAtItsEnd) {
+  EXPECT_EQ(Begin(8, absl::StrCat(kHeader, "hal,5.00,\r\r\n")), 1u);
+  Count(0, {{2, "a CR that no LF follows"}}, 1, 8);
+  EXPECT_EQ(RunBoth({"batch", "rejections", "8", "--as-input"}).out,
+            absl::StrCat(kHeader, "hal,5.00,\r\r\n"));
+}
+
 TEST_F(FailuresCommandTest, NamesLinesAndReasonsAlsoWhenTheContentIsDeleted) {
   ASSERT_TRUE(ledger_->Seal(kBatch, sizeof(kHeader) + sizeof(kRecords) - 2).ok());
   ASSERT_TRUE(ledger_->MarkComplete(kBatch, clock_.Now()).ok());

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "muster/input/format.h"
 
 namespace muster::input {
 
@@ -107,6 +106,12 @@ CsvRecord MeasureCsvRecord(absl::string_view text, char delimiter, size_t max_by
   const absl::string_view inner = text.substr(0, record.text);
   record.lines += std::count(inner.begin(), inner.end(), '\n');
   return record;
+}
+
+bool HasUnclosedQuote(absl::string_view record, const InputFormat& format) {
+  if (format.kind != InputFormat::Kind::kCsv || !format.quotes || !format.multiline) return false;
+  return MeasureCsvRecord(record, format.delimiter, format.max_record_bytes).fault ==
+         CsvRecord::Fault::kUnclosedQuote;
 }
 
 std::string FaultReason(const CsvRecord& record) {

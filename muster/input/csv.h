@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "muster/input/format.h"
 
 namespace muster::input {
 
@@ -42,6 +43,10 @@ CsvRecord MeasureLine(absl::string_view text, size_t max_bytes);
 // `multiline` false: a field that its line does not close is at fault.
 CsvRecord MeasureCsvRecord(absl::string_view text, char delimiter, size_t max_bytes,
                            bool multiline = true);
+
+// Whether `record`, which is not empty and has no line end, has a quote that it does not close.
+// Where what follows closes the quote, both are one record; so it is itself only in its own input.
+bool HasUnclosedQuote(absl::string_view record, const InputFormat& format);
 
 // For people: "field 3 opens a quote that is never closed".
 std::string FaultReason(const CsvRecord& record);

@@ -51,6 +51,21 @@ TEST(CsvRecordTest, LosesOneLineToAQuoteThatALaterQuotedFieldSeemsToClose) {
   EXPECT_EQ(FaultReason(record), "field 2 opens a quote that is never closed");
 }
 
+TEST(CsvRecordTest, TellsOfARecordByItselfWhetherItHasAnUnclosedQuote) {
+  InputFormat format;
+  EXPECT_TRUE(HasUnclosedQuote("a,\"b,c", format));
+  EXPECT_TRUE(HasUnclosedQuote("3\",\"a", format));
+  EXPECT_FALSE(HasUnclosedQuote("a,\"b\nb\",3", format));
+  EXPECT_FALSE(HasUnclosedQuote("a,\"b\"c,\"d", format)) << "it ends with its line in any case";
+  EXPECT_FALSE(HasUnclosedQuote("pipe 3\",4", format));
+  format.multiline = false;
+  EXPECT_FALSE(HasUnclosedQuote("a,\"b,c", format)) << "a line is a record";
+  format = {.quotes = false};
+  EXPECT_FALSE(HasUnclosedQuote("a,\"b,c", format));
+  format = {.kind = InputFormat::Kind::kLines};
+  EXPECT_FALSE(HasUnclosedQuote("a,\"b,c", format));
+}
+
 TEST(CsvRecordTest, LosesOneLineToTextBehindAClosingQuote) {
   const CsvRecord record = Measure("a,\"b\"c,d\nnext\n");
   EXPECT_EQ(record.bytes, 9u);

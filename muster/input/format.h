@@ -29,6 +29,11 @@ inline absl::string_view WithoutLineEnd(absl::string_view line) {
   return line;
 }
 
+// The line end that leaves `record` as it is: behind a CR, a lone "\n" would make both the end.
+inline absl::string_view LineEndBehind(absl::string_view record) {
+  return !record.empty() && record.back() == '\r' ? "\r\n" : "\n";
+}
+
 // An empty line is no record.
 inline bool IsEmptyLine(absl::string_view line) {
   return line.size() <= 2 && WithoutLineEnd(line).empty();

@@ -25,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 // Rejects each line whose key begins with "bad", and gives up each item with a line whose key
@@ -337,6 +338,47 @@ TEST_F(BatchRetryTest, FreesTheLinesOfABatchThatIsDeleted) {
   const uint64_t again = Complete(RetryOf(batch, 2));
   EXPECT_THAT(Sums({batch, again}),
               UnorderedElementsAre(Pair("good", "58"), Pair("bad7", "1"), Pair("bad30", "1")));
+}
+
+// In the batch, the quote of line 3 shows that the one of line 2 is not closed. Without line 3 the
+// one of line 4 closed it, and two rejected records were retried as one.
+TEST_F(BatchRetryTest, LeavesOutAQuoteThatWouldTakeTheNextRecordWithIt) {
+  const uint64_t batch =
+      SubmitAndWatch("first", "key,other\n\"open,x\nm,\"ok\"\nbad4\",x\ngood,x\n");
+  EXPECT_THAT(Rejections(batch), ElementsAre("2: field 1 opens a quote that is never closed",
+                                             "4: no key like bad4\""));
+  mended_ = true;
+  const uint64_t retry = Complete(RetryOf(batch, 1));
+  EXPECT_THAT(Sums({batch, retry}),
+              UnorderedElementsAre(Pair("m", "1"), Pair("good", "1"), Pair("bad4\"", "1")));
+  const absl::Status alone = Retry(batch, {2}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(alone)) << alone;
+  EXPECT_THAT(alone.message(), HasSubstr("open a quote that is never closed"));
+}
+
+TEST_F(BatchRetryTest, LeavesOutSuchAQuoteOfAnItemThatWasGivenUp) {
+  const uint64_t batch =
+      SubmitAndWatch("first", "key,other\n\"open,x\nm,\"ok\"\ndead\",x\ngood,x\n");
+  mended_ = true;
+  const auto response = RetryItem(batch, 0);
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->retries_size(), 1);
+  EXPECT_EQ(response->retries(0).transactions(), 3);
+  const uint64_t retry = Complete(response->retries(0).batch());
+  EXPECT_EQ(Status(retry).transactions(), 3);
+  EXPECT_THAT(Sums({retry}),
+              UnorderedElementsAre(Pair("m", "1"), Pair("good", "1"), Pair("dead\"", "1")));
+}
+
+// An LF alone behind it made it a part of the line end: the record of line 3 was none any more, and
+// that of line 4 a sound one.
+TEST_F(BatchRetryTest, LeavesARecordTheCrAtItsEnd) {
+  const uint64_t batch = SubmitAndWatch("first", "key,other\ngood,x\n\r\r\ngood,x\r\r\ngood,x\n");
+  const std::string no_end = "a CR that no LF follows: byte ";
+  EXPECT_THAT(Rejections(batch), ElementsAre(StartsWith("3: "), StartsWith("4: " + no_end)));
+  const uint64_t retry = Complete(RetryOf(batch, 2));
+  EXPECT_THAT(Rejections(retry),
+              ElementsAre(StartsWith("2 was 3: "), StartsWith("3 was 4: " + no_end)));
 }
 
 TEST_F(BatchRetryTest, LeavesOutWhatIsLongerThanARecordMayBe) {

@@ -15,6 +15,8 @@
 #include "muster/base/fingerprint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/input/csv.h"
+#include "muster/input/format.h"
 #include "muster/item/labels.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/redrive.h"
@@ -196,6 +198,7 @@ class Retries::Content {
 
   const ledger::Batch& batch() const { return batch_; }
   absl::StatusOr<std::string> Header() const { return reader_->Header(); }
+  const input::InputFormat& format() const { return reader_->format(); }
 
   // As RecordReader::ForEach. DataLoss only before the first record.
   absl::Status ForEachOf(uint64_t item, const Visit& visit) {
@@ -324,8 +327,8 @@ absl::StatusOr<v1::RetryRejectionsResponse> Retries::RetryHeld(
   if (response.retries().empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("nothing of batch ", batch,
-                     " can be retried: the records are longer than a record may be, or cannot be "
-                     "read any more"));
+                     " can be retried: the records are longer than a record may be, open a quote "
+                     "that is never closed, or cannot be read any more"));
   }
   return response;
 }
@@ -399,8 +402,9 @@ class Retries::Attempt {
   absl::Status TakePage(const std::vector<report::RejectionPosition>& page) {
     const auto take = [&](const report::RejectionPosition& position,
                           const std::optional<std::string>& record) {
-      return record.has_value() ? TakeRecord(position, *record)
-                                : Place({position.item, position.line});
+      return record.has_value() && IsItselfAmongOthers(*record)
+                 ? TakeRecord(position, *record)
+                 : Place({position.item, position.line});
     };
     for (size_t begin = 0, end = 0; begin < page.size(); begin = end) {
       const bool is_item = page[begin].line == report::kWholeItem;
@@ -422,7 +426,7 @@ class Retries::Attempt {
     const absl::Status read =
         content_->ForEachOf(item, [&](const batch::SubmittedRecord& record) -> absl::Status {
           // A part of the item that stays given up.
-          if (record.oversized) return absl::OkStatus();
+          if (record.oversized || !IsItselfAmongOthers(record.bytes)) return absl::OkStatus();
           return TakeRecord({item, record.line}, record.bytes);
         });
     if (absl::IsDataLoss(read) && placed_ == before) {
@@ -447,6 +451,11 @@ class Retries::Attempt {
     return absl::OkStatus();
   }
 
+  // With other neighbours, a quote that is not closed would take the next record with it.
+  bool IsItselfAmongOthers(absl::string_view record) const {
+    return !input::HasUnclosedQuote(record, content_->format());
+  }
+
   absl::Status TakeRecord(const report::RejectionPosition& position, absl::string_view record) {
     MUSTER_RETURN_IF_ERROR(Place({position.item, position.line, next_line_}));
     ++placed_;
@@ -461,7 +470,7 @@ class Retries::Attempt {
       MUSTER_RETURN_IF_ERROR(writer_.Add(header_));
     }
     MUSTER_RETURN_IF_ERROR(writer_.Add(record));
-    return writer_.Add("\n");
+    return writer_.Add(input::LineEndBehind(record));
   }
 
   const Dependencies& deps_;

@@ -74,7 +74,7 @@ class Retries {
   absl::Status NotRejected(const absl::Status& refused, const std::vector<int64_t>& lines,
                            Content* content);
   // Submits the transactions of a claim, and tells the report. Returns the batch that has them; 0:
-  // all of them are longer than a record may be. Sets how many it has.
+  // none of them can be. Sets how many it has.
   absl::StatusOr<uint64_t> Submit(Content* content, report::RetryClaim* claim,
                                   const std::function<bool()>& is_cancelled);
   // The batch that an earlier call has begun; nullopt: none has.

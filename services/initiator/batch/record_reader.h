@@ -53,6 +53,8 @@ class RecordReader {
   // What precedes the first record of the content, such as the header of a CSV.
   absl::StatusOr<std::string> Header() const;
 
+  const input::InputFormat& format() const { return job_.input; }
+
   // Bytes of the content that were read so far.
   size_t bytes_read() const { return bytes_read_; }
 
