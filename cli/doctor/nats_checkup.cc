@@ -186,8 +186,7 @@ Findings CheckNats(const NatsCheckOptions& care) {
   }
   nats::JetStream jetstream(connection->get(), kCallTimeout);
   if (const absl::Status enabled = jetstream.ApiLevel().status(); !enabled.ok()) {
-    return {{Health::kWrong, what, std::string(enabled.message()),
-             "start it with JetStream (-js), and enable it for this account"}};
+    return {{Health::kWrong, what, std::string(enabled.message())}};
   }
   Findings findings = {{Health::kOk, what, "answers, and runs JetStream"}};
   const std::string cannot = CheckVersions(care.url, &findings);

@@ -108,7 +108,9 @@ absl::StatusOr<int> JetStream::ApiLevel() {
   if (!IsNobodyListens(info.status()) && ErrorCodeOf(info.status()) != kNotEnabledForAccount) {
     return info.status();
   }
-  return absl::FailedPreconditionError("the NATS server runs no JetStream for us");
+  return absl::FailedPreconditionError(
+      "the NATS server runs no JetStream for us; start it with JetStream (nats-server -js, or "
+      "jetstream {} in its configuration), and enable it for this account");
 }
 
 absl::Status JetStream::EnsureStream(const json& config) {

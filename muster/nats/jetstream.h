@@ -95,7 +95,8 @@ class JetStream {
   absl::Duration timeout() const { return timeout_; }
 
   // Returns the level of the server's API: 0 before 2.11, which has no levels, 2 from 2.12 on.
-  // FailedPrecondition: the server runs no JetStream, or none for our account.
+  // FailedPrecondition: the server runs no JetStream, or none for our account; the
+  // message says how to mend that.
   absl::StatusOr<int> ApiLevel();
 
   // Makes the stream, or changes it to match `config`. Settings of a stream that is there, and that

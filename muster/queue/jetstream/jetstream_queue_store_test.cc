@@ -354,6 +354,8 @@ TEST_P(JetStreamQueueStoreTest, NeedsAServerWithJetStream) {
   const auto connection = nats::Connection::Open(plain.url(), {}).value();
   const auto store = OpenJetStreamQueues(connection.get(), {});
   EXPECT_TRUE(absl::IsFailedPrecondition(store.status())) << store.status();
+  EXPECT_THAT(store.status().message(), HasSubstr("start it with JetStream (nats-server -js"))
+      << "this is all that a service says when it ends of it";
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, JetStreamQueueStoreTest,
