@@ -28,9 +28,7 @@
 
 namespace muster::backend {
 
-// Whether `url` is of a NATS server: "nats://host:4222", or "tls://host:4222" for an encrypted
-// connection; several servers of one cluster separated by commas.
-inline bool IsNatsUrl(absl::string_view url) {
+bool IsNatsUrl(absl::string_view url) {
   return absl::StartsWith(url, "nats://") || absl::StartsWith(url, "tls://");
 }
 

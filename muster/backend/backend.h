@@ -40,6 +40,10 @@
 
 namespace muster::backend {
 
+// Whether `url` is of a NATS server: "nats://host:4222", or "tls://host:4222" for an encrypted
+// connection; several servers of one cluster separated by commas.
+bool IsNatsUrl(absl::string_view url);
+
 enum class Mode {
   kReadWrite,  // makes what is missing; at most one process
   kReadOnly,   // changes nothing; beside a process that writes, or alone

@@ -31,6 +31,14 @@ const CLI::Validator kAddressOrNone(
     [](std::string& text) -> std::string { return text.empty() ? "" : kAddress(text); },
     "HOST:PORT");
 
+// The message leaves the value out, which may hold a password.
+const CLI::Validator kNatsUrl(
+    [](std::string& text) -> std::string {
+      const bool fits = text.empty() || backend::IsNatsUrl(text);
+      return fits ? "" : "a NATS server is named as nats://HOST:PORT, or tls://HOST:PORT";
+    },
+    "nats://HOST:PORT");
+
 const CLI::Validator kAccountName(
     [](std::string& text) -> std::string {
       if (base::IsSafeName(text)) return "";
@@ -177,7 +185,8 @@ void AddMetricsOptions(CLI::App* app, HostOptions* options) {
 }
 
 void AddNatsOptions(CLI::App* app, HostOptions* options) {
-  Add(app, "--nats", &options->nats_url, "The NATS server, or a cluster's with commas between");
+  Add(app, "--nats", &options->nats_url, "The NATS server, or a cluster's with commas between")
+      ->check(kNatsUrl);
   AddNatsSecrets(app, &options->nats.connection);
   Add(app, "--bucket", &options->nats.bucket,
       "Bucket for records and blobs; keeps installations apart");

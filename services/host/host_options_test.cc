@@ -19,6 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // Sets a variable for a test.
@@ -134,6 +135,14 @@ TEST_F(HostOptionsTest, TakesAllThatStoresCanBeTold) {
   EXPECT_EQ(options_.drain_grace, absl::Minutes(2));
   EXPECT_EQ(options_.log_level, base::kDebug);
   EXPECT_EQ(options_.log_format, base::LogFormat::kJson);
+}
+
+TEST_F(HostOptionsTest, NeedsTheSchemeOfANatsServer) {
+  for (const char* const url : {"localhost:4222", "me:secret@localhost:4222", "rocksdb:/data"}) {
+    const std::string refused = Parse({"--nats", url});
+    EXPECT_THAT(refused, HasSubstr("nats://HOST:PORT, or tls://HOST:PORT"));
+    EXPECT_THAT(refused, Not(HasSubstr("secret")));
+  }
 }
 
 TEST_F(HostOptionsTest, TakesTheEnvironmentWhereTheCommandLineIsSilent) {
