@@ -52,8 +52,9 @@ size_t OutputBytes(const std::vector<std::string>& fields) {
 absl::Status FitOutputFields(absl::Span<const OutputColumn> columns,
                              std::vector<std::string>* fields) {
   if (fields->size() != columns.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "outputs: a record has ", fields->size(), " fields, the job ", columns.size(), " columns"));
+    return absl::InvalidArgumentError(absl::StrCat("outputs: a record has ", fields->size(),
+                                                   fields->size() == 1 ? " field" : " fields",
+                                                   ", the job ", columns.size(), " columns"));
   }
   if (const size_t bytes = OutputBytes(*fields); bytes > kMaxOutputRecordBytes) {
     return absl::InvalidArgumentError(

@@ -71,7 +71,7 @@ TEST(OutputRecordTest, TakesTheGreatestAndTheLeastWholeNumber) {
 }
 
 TEST(OutputRecordTest, RefusesARecordOfAnotherWidthOrTooLarge) {
-  EXPECT_EQ(WhyNot({"a"}), "outputs: a record has 1 fields, the job 3 columns");
+  EXPECT_EQ(WhyNot({"a"}), "outputs: a record has 1 field, the job 3 columns");
   EXPECT_THAT(WhyNot({std::string(kMaxOutputRecordBytes, 'a'), "", ""}),
               HasSubstr("at most 65536"));
 }

@@ -380,7 +380,7 @@ TEST_F(OutputsTest, ATransactionWithARecordThatDoesNotFitIsRejectedAndContribute
   Give(2, {{"c1"}});
   ASSERT_EQ(results_.rejections().size(), 2u);
   EXPECT_EQ(results_.rejections()[0].reason, "outputs: total: 'a lot' is not a decimal number");
-  EXPECT_EQ(results_.rejections()[1].reason, "outputs: a record has 1 fields, the job 2 columns");
+  EXPECT_EQ(results_.rejections()[1].reason, "outputs: a record has 1 field, the job 2 columns");
   EXPECT_EQ(results_.counted(), 1);
   EXPECT_THAT(ShownOutputs(results_), ElementsAre(absl::StrCat(items_[1].line(), ": b1|2.00")));
   EXPECT_THAT(Shown(results_.TakePartials()), ElementsAre("by_customer ann: 1"));

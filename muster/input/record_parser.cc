@@ -42,6 +42,10 @@ bool IsSuspicious(absl::string_view slice) {
   return false;
 }
 
+std::string FieldsInWords(size_t count) {
+  return absl::StrCat(count, count == 1 ? " field" : " fields");
+}
+
 // The fault of a record of a suspicious slice; `cr` is where a CR is one. Empty: it has none.
 std::string SuspiciousByte(absl::string_view record, size_t cr, absl::string_view what) {
   const size_t nul = record.find('\0');
@@ -133,10 +137,12 @@ void CsvParser::Take(absl::string_view record, const absl::string_view* fields, 
     if (!fault.empty()) return Reject(std::move(fault));
   }
   if (shape_.fields != 0 && count != least_fields_) {
-    return Reject(absl::StrCat("row has ", count, " fields, the header has ", shape_.fields));
+    return Reject(
+        absl::StrCat("row has ", FieldsInWords(count), ", the header has ", shape_.fields));
   }
   if (count < least_fields_) {
-    return Reject(absl::StrCat("row has ", count, " fields, the job reads field ", least_fields_));
+    return Reject(
+        absl::StrCat("row has ", FieldsInWords(count), ", the job reads field ", least_fields_));
   }
   out_->records.push_back({static_cast<int>(out_->total()), line_});
   for (int position : shape_.positions) {

@@ -90,7 +90,7 @@ TEST_F(CsvTest, RejectsRaggedRows) {
   EXPECT_THAT(Parse("1,a\n2,b,3\n3,c,4,5\n\"4\"\n"), ElementsAre("11: 3|b"));
   EXPECT_THAT(rejected(), ElementsAre("0@10: row has 2 fields, the header has 3",
                                       "2@12: row has 4 fields, the header has 3",
-                                      "3@13: row has 1 fields, the header has 3"));
+                                      "3@13: row has 1 field, the header has 3"));
   EXPECT_EQ(out_.records[0].ordinal, 1);
 }
 

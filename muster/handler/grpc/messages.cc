@@ -78,7 +78,8 @@ absl::StatusOr<Outcome> ReadOk(const v1::HandlerResult& ok, const JobSchema& sch
     const v1::OutputRecord& output = ok.outputs(i);
     if (static_cast<size_t>(output.fields_size()) != schema.outputs.size()) {
       return Wrong(absl::StrCat("outputs[", i, "]"),
-                   absl::StrCat("has ", output.fields_size(), " fields, and the job ",
+                   absl::StrCat("has ", output.fields_size(),
+                                output.fields_size() == 1 ? " field" : " fields", ", and the job ",
                                 schema.outputs.size(), " columns"));
     }
     MUSTER_RETURN_IF_ERROR(

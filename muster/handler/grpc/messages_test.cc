@@ -211,7 +211,7 @@ TEST_F(OutputMessagesTest, RefusesARecordThatDoesNotFitOrWhoseLineIsRejected) {
   answer_.Clear();
   Give(item_[0].line(), {"a"});
   EXPECT_EQ(DecodeWithOutputs().status(),
-            absl::InvalidArgumentError("outputs[0]: has 1 fields, and the job 2 columns"));
+            absl::InvalidArgumentError("outputs[0]: has 1 field, and the job 2 columns"));
   answer_.Clear();
   Reject(item_[0].line(), "no price");
   Give(item_[0].line(), {"a", "1"});

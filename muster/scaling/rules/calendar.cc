@@ -130,8 +130,9 @@ absl::StatusOr<CronFields> ParseCron(absl::string_view text) {
   const std::vector<absl::string_view> parts =
       absl::StrSplit(text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   if (parts.size() != 5) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "has ", parts.size(), " fields, not 5: minute hour day-of-month month day-of-week"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", parts.size(), parts.size() == 1 ? " field" : " fields",
+                     ", not 5: minute hour day-of-month month day-of-week"));
   }
   CronFields fields;
   absl::Status status = ParseField(kFields[0], parts[0], &fields.minutes);

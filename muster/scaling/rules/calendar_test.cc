@@ -113,7 +113,7 @@ TEST(CronTest, NamesTheFieldOfAMistake) {
   EXPECT_THAT(MistakeIn("1,,2 0 * * *"), HasSubstr("the minute ''"));
   EXPECT_THAT(MistakeIn("-5 0 * * *"), HasSubstr("the minute '-5'"));
   EXPECT_THAT(MistakeIn("99999999999999999999 0 * * *"), HasSubstr("the minute"));
-  EXPECT_THAT(MistakeIn("@daily"), HasSubstr("has 1 fields"));
+  EXPECT_THAT(MistakeIn("@daily"), HasSubstr("has 1 field, not 5"));
 }
 
 using ::testing::ElementsAre;
