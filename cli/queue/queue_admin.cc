@@ -4,10 +4,12 @@
 
 #include "cli/queue/queue_admin.h"
 
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -56,6 +58,26 @@ absl::StatusOr<Result> RedriveLocally(
   return redrive(*queues, reopener);
 }
 
+using PoisonMessages = std::vector<queue::PoisonMessage>;
+
+// The poison that `list` has, asked for page by page: one holds fewer messages than requested where
+// bodies are large, and only an empty one is the end.
+absl::StatusOr<PoisonMessages> AllPages(
+    int max,
+    absl::FunctionRef<absl::StatusOr<PoisonMessages>(const std::string& after, int max)> list) {
+  PoisonMessages messages;
+  std::string after;
+  while (messages.size() < static_cast<size_t>(max)) {
+    MUSTER_ASSIGN_OR_RETURN(PoisonMessages page,
+                            list(after, max - static_cast<int>(messages.size())));
+    if (page.empty()) break;
+    after = page.back().message_id;
+    messages.insert(messages.end(), std::make_move_iterator(page.begin()),
+                    std::make_move_iterator(page.end()));
+  }
+  return messages;
+}
+
 // The queues of a data directory. Looks beside a run that works with the directory; changes are
 // FailedPrecondition meanwhile. `clock` is not owned.
 class LocalQueueAdmin final : public QueueAdmin {
@@ -90,10 +112,11 @@ class LocalQueueAdmin final : public QueueAdmin {
     return store->Peek(id, max);
   }
 
-  absl::StatusOr<std::vector<queue::PoisonMessage>> Poison(const queue::QueueId& id,
-                                                           int max) override {
+  absl::StatusOr<PoisonMessages> Poison(const queue::QueueId& id, int max) override {
     MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToLook());
-    return store->ListPoison(id, "", max);
+    return AllPages(max, [&](const std::string& after, int most) {
+      return store->ListPoison(id, after, most);
+    });
   }
 
   absl::StatusOr<item::RedriveSummary> Redrive(const item::RedriveRequest& request) override {
@@ -207,22 +230,18 @@ class RemoteQueueAdmin final : public QueueAdmin {
     return messages;
   }
 
-  absl::StatusOr<std::vector<queue::PoisonMessage>> Poison(const queue::QueueId& id,
-                                                           int max) override {
-    std::vector<queue::PoisonMessage> messages;
+  absl::StatusOr<PoisonMessages> Poison(const queue::QueueId& id, int max) override {
     auto request = About<v1::ListPoisonRequest>(id);
-    // A response may hold fewer messages than requested although more exist: only an empty one is
-    // the end.
-    while (messages.size() < static_cast<size_t>(max)) {
-      request.set_max_messages(max - static_cast<int>(messages.size()));
+    return AllPages(max, [&](const std::string& after, int most) -> absl::StatusOr<PoisonMessages> {
+      request.set_after_message_id(after);
+      request.set_max_messages(most);
       MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::ListPoison, request));
-      if (response.messages().empty()) break;
+      PoisonMessages page;
       for (const v1::PoisonMessage& message : response.messages()) {
-        messages.push_back(queue::FromProto(message));
+        page.push_back(queue::FromProto(message));
       }
-      request.set_after_message_id(messages.back().message_id);
-    }
-    return messages;
+      return page;
+    });
   }
 
   absl::StatusOr<item::RedriveSummary> Redrive(const item::RedriveRequest& request) override {

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/item/held_keys.h"
+#include "muster/queue/limits.h"
 #include "tests/fakes/cli/client_fixture.h"
 
 namespace muster::cli {
@@ -63,6 +64,13 @@ TEST_F(QueueCommandTest, ShowsTheSameHereAndThere) {
   EXPECT_THAT(listed.out, AllOf(HasSubstr("local/shop-in-0"), HasSubstr("local/shop-out-0"),
                                 HasSubstr("1m30s")));
   EXPECT_THAT(RunBoth({"queue", "poison", "shop-in-0"}).out, HasSubstr("it hung"));
+}
+
+// A page of a store ends at 64 MiB of bodies, and the first one was taken for all.
+TEST_F(QueueCommandTest, ShowsMorePoisonThanThePageOfAStoreHolds) {
+  for (int i = 0; i < 66; ++i) GiveUp(std::string(queue::kMaxBodyBytes, 'x'));
+  const std::string last = GiveUp("the last one");
+  EXPECT_THAT(RunBoth({"queue", "poison", "shop-in-0", "--max", "1000"}).out, HasSubstr(last));
 }
 
 TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
