@@ -1,10 +1,12 @@
 package muster
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -39,64 +41,83 @@ type pemFiles struct{ ca, certificate, key string }
 
 func (p pemFiles) wanted() bool { return p.ca != "" || p.certificate != "" || p.key != "" }
 
-// read gives the authorities to trust, nil without a ca, and the certificate to show, nil without one.
-func (p pemFiles) read() (*x509.CertPool, *shownCertificate, error) {
+// read is for both sides of a connection: the authorities to trust, where a ca is named, and the certificate
+// to show, where one is.
+func (p pemFiles) read() (*tls.Config, error) {
 	if (p.certificate == "") != (p.key == "") {
-		return nil, nil, errors.New("muster: certificate and key go together")
+		return nil, errors.New("muster: certificate and key go together")
 	}
-	var authorities *x509.CertPool
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if p.ca != "" {
 		pem, err := os.ReadFile(p.ca)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		authorities = x509.NewCertPool()
+		authorities := x509.NewCertPool()
 		if !authorities.AppendCertsFromPEM(pem) {
-			return nil, nil, fmt.Errorf("muster: %s has no certificate", p.ca)
+			return nil, fmt.Errorf("muster: %s has no certificate", p.ca)
 		}
+		config.RootCAs = authorities
+		config.ClientCAs, config.ClientAuth = authorities, tls.RequireAndVerifyClientCert
 	}
-	if p.certificate == "" {
-		return authorities, nil, nil
+	if p.certificate != "" {
+		own, err := tls.LoadX509KeyPair(p.certificate, p.key)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{own}
+		// Whichever authorities the server names: it may know more than it says.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
 	}
-	own, err := tls.LoadX509KeyPair(p.certificate, p.key)
+	return config, nil
+}
+
+// renewedTLS is what the files hold at the time of each connection: certificates and authorities are renewed
+// while a program runs. For several goroutines.
+type renewedTLS struct {
+	credentials.TransportCredentials // what does not depend on the files
+	files                            pemFiles
+	mutex                            sync.Mutex
+	last                             *tls.Config // counts, too, while the files cannot be read or do not fit each other
+}
+
+func newRenewedTLS(files pemFiles) (*renewedTLS, error) {
+	config, err := files.read()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return authorities, &shownCertificate{files: p, last: &own}, nil
+	return &renewedTLS{TransportCredentials: credentials.NewTLS(config), files: files, last: config}, nil
 }
 
-// shownCertificate is what the files hold at the time of each connection: certificates are renewed while
-// a program runs. For several goroutines.
-type shownCertificate struct {
-	files pemFiles
-	mutex sync.Mutex
-	last  *tls.Certificate // shown, too, while the files cannot be read or do not fit each other
+func (r *renewedTLS) now() credentials.TransportCredentials {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if config, err := r.files.read(); err == nil {
+		r.last = config
+	}
+	return credentials.NewTLS(r.last)
 }
 
-func (s *shownCertificate) now() (*tls.Certificate, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if read, err := tls.LoadX509KeyPair(s.files.certificate, s.files.key); err == nil {
-		s.last = &read
-	}
-	return s.last, nil
+func (r *renewedTLS) ClientHandshake(ctx context.Context, authority string, connection net.Conn) (
+	net.Conn, credentials.AuthInfo, error) {
+	return r.now().ClientHandshake(ctx, authority, connection)
 }
+
+func (r *renewedTLS) ServerHandshake(connection net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return r.now().ServerHandshake(connection)
+}
+
+func (r *renewedTLS) Clone() credentials.TransportCredentials { return r }
 
 // open connects with its first call, and again whenever it must.
 func open(address string, files pemFiles) (*grpc.ClientConn, error) {
 	transport := insecure.NewCredentials()
 	if files.wanted() {
-		authorities, own, err := files.read()
+		renewed, err := newRenewedTLS(files)
 		if err != nil {
 			return nil, err
 		}
-		config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
-		if own != nil {
-			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-				return own.now()
-			}
-		}
-		transport = credentials.NewTLS(config)
+		transport = renewed
 	}
 	wait := backoff.DefaultConfig
 	wait.BaseDelay, wait.MaxDelay = minReconnectWait, maxReconnectWait

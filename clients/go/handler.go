@@ -2,7 +2,6 @@ package muster
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +15,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
@@ -126,19 +124,14 @@ func ServeHandler(work Work, options HandlerOptions) (*HandlerServer, error) {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval})}
 	files := pemFiles{options.CA, options.Certificate, options.Key}
 	if files.wanted() {
-		authorities, own, err := files.read()
+		renewed, err := newRenewedTLS(files)
 		if err != nil {
 			return nil, err
 		}
-		if own == nil {
+		if files.certificate == "" {
 			return nil, errors.New("muster: a ca goes with a certificate and a key")
 		}
-		config := &tls.Config{MinVersion: tls.VersionTLS12,
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own.now() }}
-		if authorities != nil {
-			config.ClientCAs, config.ClientAuth = authorities, tls.RequireAndVerifyClientCert
-		}
-		how = append(how, grpc.Creds(credentials.NewTLS(config)))
+		how = append(how, grpc.Creds(renewed))
 	}
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {

@@ -544,11 +544,17 @@ func newAuthority(t *testing.T) *authority {
 	folder := t.TempDir()
 	a := &authority{t: t, files: pemFiles{filepath.Join(folder, "ca.pem"), filepath.Join(folder, "me.pem"),
 		filepath.Join(folder, "me.key")}}
+	a.begin()
+	return a
+}
+
+// begin makes a key of the authority's own, and all files anew.
+func (a *authority) begin() {
 	a.certificate = &x509.Certificate{SerialNumber: big.NewInt(100), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	a.key = nil
 	a.key = a.sign(a.certificate, a.files.ca)
 	a.renew()
-	return a
 }
 
 // sign writes the certificate, and gives its key.
@@ -596,14 +602,14 @@ func TestAHandlerShowsARenewedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Stop(0)
-	roots, _, err := a.files.read()
+	config, err := a.files.read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := func() int64 {
 		// With TLS 1.3, a client sees the certificate before the server refuses it for having none.
 		connection, err := tls.Dial("tcp", server.Address(), &tls.Config{MinVersion: tls.VersionTLS13,
-			RootCAs: roots, NextProtos: []string{"h2"}})
+			RootCAs: config.RootCAs, NextProtos: []string{"h2"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -666,5 +672,52 @@ func TestAClientShowsARenewedCertificate(t *testing.T) {
 			t.Fatalf("certificate %d was never shown", want)
 		}
 		connection.Connect()
+	}
+}
+
+func TestARenewedAuthorityIsTrustedByBothSides(t *testing.T) {
+	a := newAuthority(t)
+	open := func() *renewedTLS {
+		opened, err := newRenewedTLS(a.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opened
+	}
+	before := open()
+	a.begin()
+	after := open()
+	for _, sides := range []struct{ client, server *renewedTLS }{{before, after}, {after, before}} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		here, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer here.Close()
+		served := make(chan error, 1)
+		go func() {
+			there, err := listener.Accept()
+			if err != nil {
+				served <- err
+				return
+			}
+			defer there.Close()
+			connection, _, err := sides.server.ServerHandshake(there)
+			if err == nil {
+				_, err = connection.Write([]byte("welcome"))
+			}
+			served <- err
+		}()
+		connection, _, err := sides.client.ClientHandshake(t.Context(), "127.0.0.1", here)
+		if err == nil {
+			_, err = io.ReadAll(connection)
+		}
+		if refused := <-served; err != nil || refused != nil {
+			t.Errorf("the client: %v; the server: %v", err, refused)
+		}
 	}
 }
