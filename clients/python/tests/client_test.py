@@ -5,6 +5,11 @@ import datetime
 import decimal
 import io
 import os
+import pathlib
+import queue
+import subprocess
+import tempfile
+import threading
 import unittest
 
 import grpc
@@ -53,6 +58,79 @@ class FakeCalls(call_service_pb2_grpc.CallServiceServicer):
         response = call_service_pb2.CallResponse(batch=7, line=2)
         response.accepted.SetInParent()
         return response
+
+
+class RenewedCertificateTest(unittest.TestCase):
+    """Both sides show and trust the certificate that the same files hold."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.certificate = pathlib.Path(folder.name) / "me.pem"
+        self.key = pathlib.Path(folder.name) / "me.key"
+        self.renew()
+        self.seen = queue.SimpleQueue()  # what calls have shown, when they begin
+        self.held = threading.Event()
+        calls = grpc.method_handlers_generic_handler(
+            "muster.v1.CallService", {"Call": grpc.unary_unary_rpc_method_handler(
+                self.answer, call_service_pb2.CallRequest.FromString,
+                call_service_pb2.CallResponse.SerializeToString)})
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(2), [calls])
+        port = server.add_secure_port("127.0.0.1:0", grpc.dynamic_ssl_server_credentials(
+            self.configuration(), self.configuration, require_client_authentication=True))
+        server.start()
+        self.addCleanup(lambda: server.stop(0).wait())
+        self.client = muster.Client(f"127.0.0.1:{port}", ca=self.certificate,
+                                    certificate=self.certificate, key=self.key)
+        self.addCleanup(self.client.close)
+
+    def renew(self):
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-subj", "/CN=me", "-addext", "subjectAltName=IP:127.0.0.1", "-out",
+             self.certificate, "-keyout", self.key], check=True, capture_output=True)
+
+    def configuration(self):
+        return grpc.ssl_server_certificate_configuration(
+            [(self.key.read_bytes(), self.certificate.read_bytes())], self.certificate.read_bytes())
+
+    def answer(self, request, context):
+        self.seen.put(context.auth_context()["x509_pem_cert"][0].decode())
+        if request.record == b"held":
+            self.held.wait(60)
+        response = call_service_pb2.CallResponse(batch=7, line=2)
+        response.accepted.SetInParent()
+        return response
+
+    def shown(self):
+        self.client.call("job", "a,1")
+        return self.seen.get(timeout=60)
+
+    def test_it_is_shown_and_trusted_by_the_next_call(self):
+        self.assertEqual(self.shown(), self.certificate.read_text())
+        self.renew()
+        self.assertEqual(self.shown(), self.certificate.read_text())
+
+    def test_a_call_in_work_is_answered_on_the_connection_that_it_began_on(self):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            held = pool.submit(self.client.call, "job", "held")
+            self.assertEqual(self.seen.get(timeout=60), self.certificate.read_text())
+            self.renew()
+            self.assertEqual(self.shown(), self.certificate.read_text())
+            self.held.set()
+            self.assertEqual(held.result(timeout=60), muster.Answer(7, 2, ()))
+
+    def test_files_that_do_not_fit_each_other_change_nothing(self):
+        before = self.shown()
+        first = self.key.read_text()
+        self.renew()
+        second = self.key.read_text()
+        self.key.write_text(first)  # only the certificate is there yet
+        self.assertEqual(self.shown(), before)
+        self.key.unlink()
+        self.assertEqual(self.shown(), before)
+        self.key.write_text(second)
+        self.assertEqual(self.shown(), self.certificate.read_text())
 
 
 class CallTest(unittest.TestCase):

@@ -6,6 +6,9 @@ import dataclasses
 import json
 import os
 import pathlib
+import ssl
+import threading
+import weakref
 from typing import Any, Callable, Generator, Iterator, Protocol, TypeVar, Union, cast
 
 import grpc
@@ -55,19 +58,113 @@ class Tls:
         return any(path is not None for path in (self.ca, self.certificate, self.key))
 
 
-def _read(path: Path | None) -> bytes | None:
-    return None if path is None else pathlib.Path(path).read_bytes()
-
-
 def open_channel(address: str, tls: Tls) -> grpc.Channel:
-    """Connects with its first call, and again whenever it must."""
+    """Connects with its first call, and again whenever it must. OSError: a file cannot be used."""
     if not tls.wanted():
         return grpc.insecure_channel(address, _OPTIONS)
     if (tls.certificate is None) != (tls.key is None):
         raise ValueError("certificate and key go together")
-    credentials = grpc.ssl_channel_credentials(_read(tls.ca), _read(tls.key),
-                                               _read(tls.certificate))
-    return grpc.secure_channel(address, credentials, _OPTIONS)
+    return cast(grpc.Channel, _RenewedChannel(address, tls))
+
+
+def _read(path: Path | None) -> bytes | None:
+    return None if path is None else pathlib.Path(path).read_bytes()
+
+
+def _version(path: Path | None) -> tuple[int, ...] | None:
+    """What changes when the file is written anew, or a link to it leads elsewhere; None: it is not there."""
+    try:
+        file = os.stat(path) if path is not None else None
+    except OSError:
+        return None
+    return file and (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns)
+
+
+class _Opened:
+    """A channel that is closed when there is a newer one, and the last of its calls has ended."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self.channel = channel
+
+    def __del__(self) -> None:
+        self.channel.close()
+
+
+class _OpenedStream:
+    def __init__(self, opened: _Opened, stream: ServerStream[Any]) -> None:
+        self._opened = opened
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._stream
+
+    def cancel(self) -> object:
+        return self._stream.cancel()
+
+
+class _RenewedChannel:
+    """gRPC reads no file again, so this opens another channel when the files have changed: certificates
+    are renewed while a program runs. While they cannot be read or do not fit each other, calls begin on
+    the last one. Thread-safe."""
+
+    def __init__(self, address: str, tls: Tls) -> None:
+        self._address = address
+        self._tls = tls
+        self._mu = threading.Lock()
+        self._closed = False
+        self._versions = self._look()
+        self._last = self._open()
+        self._all = weakref.WeakSet([self._last])
+
+    def _look(self) -> list[tuple[int, ...] | None]:
+        return [_version(path) for path in (self._tls.ca, self._tls.certificate, self._tls.key)]
+
+    def _open(self) -> _Opened:
+        # What gRPC says of files that it cannot use, each of its calls would be the first to hear.
+        files = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if self._tls.ca is not None:
+            files.load_verify_locations(self._tls.ca)
+        if self._tls.certificate is not None:
+            files.load_cert_chain(self._tls.certificate, self._tls.key, password="")
+        credentials = grpc.ssl_channel_credentials(
+            _read(self._tls.ca), _read(self._tls.key), _read(self._tls.certificate))
+        return _Opened(grpc.secure_channel(self._address, credentials, _OPTIONS))
+
+    def _renewed(self) -> _Opened:
+        with self._mu:
+            versions = self._look()  # older than what is read then, so that no change is missed
+            if versions != self._versions and not self._closed:
+                try:
+                    self._last = self._open()
+                except OSError:
+                    return self._last
+                self._versions = versions
+                self._all.add(self._last)
+            return self._last
+
+    def unary_unary(self, *method: Any, **forms: Any) -> Callable[..., Any]:
+        def call(request: Any, timeout: float | None = None) -> Any:
+            opened = self._renewed()
+            return opened.channel.unary_unary(*method, **forms)(request, timeout=timeout)
+        return call
+
+    def unary_stream(self, *method: Any, **forms: Any) -> Callable[..., Any]:
+        return self._streaming(lambda channel: channel.unary_stream(*method, **forms))
+
+    def stream_stream(self, *method: Any, **forms: Any) -> Callable[..., Any]:
+        return self._streaming(lambda channel: channel.stream_stream(*method, **forms))
+
+    def _streaming(self, method_of: Callable[[grpc.Channel], Callable[..., Any]]) -> Callable[..., Any]:
+        def call(request: Any, timeout: float | None = None) -> Any:
+            opened = self._renewed()
+            return _OpenedStream(opened, method_of(opened.channel)(request, timeout=timeout))
+        return call
+
+    def close(self) -> None:
+        with self._mu:
+            self._closed = True
+            for opened in self._all:
+                opened.channel.close()
 
 
 class ServerStream(Protocol[_R]):

@@ -63,7 +63,7 @@ class Client:
 
         Plaintext, unless one of these PEM files is named: `ca` has the roots that the servers'
         certificates must come from, without it gRPC's own are taken; `certificate` and `key` say
-        who asks, where servers demand that.
+        who asks, where servers demand that. Calls begin with what the files hold then.
         """
         self._tls = Tls(ca, certificate, key)
         self._timeout = timeout
