@@ -1,5 +1,6 @@
 // Channels that are set up as muster's servers expect it.
 import { readFileSync } from "node:fs";
+import { createSecureContext, SecureContextOptions } from "node:tls";
 
 import * as grpc from "@grpc/grpc-js";
 
@@ -44,12 +45,101 @@ function read(path: string | undefined): Buffer | null {
   return path === undefined ? null : readFileSync(path);
 }
 
+function readForClient({ ca, certificate, key }: PemFiles): grpc.ChannelCredentials {
+  return grpc.credentials.createSsl(read(ca), read(key), read(certificate));
+}
+
+function readForServer({ ca, certificate, key }: PemFiles): grpc.ServerCredentials {
+  if (certificate === undefined || key === undefined) {
+    throw new TypeError("certificate and key go together, and a ca with them");
+  }
+  const pair = { private_key: readFileSync(key), cert_chain: readFileSync(certificate) };
+  return grpc.ServerCredentials.createSsl(read(ca), [pair], ca !== undefined);
+}
+
+type Place = Parameters<grpc.ChannelCredentials["_createSecureConnector"]>;
+type Connector = ReturnType<grpc.ChannelCredentials["_createSecureConnector"]>;
+
+/** Reads the files for each connection: certificates are renewed while a program runs. */
+class RenewedChannelCredentials extends grpc.ChannelCredentials {
+  private last: grpc.ChannelCredentials; // count, too, while the files cannot be read or do not fit each other
+
+  constructor(private readonly files: PemFiles) {
+    super();
+    this.last = readForClient(files);
+  }
+
+  override _isSecure(): boolean {
+    return true;
+  }
+
+  override _equals(other: grpc.ChannelCredentials): boolean {
+    return this === other;
+  }
+
+  override _createSecureConnector(...place: Place): Connector {
+    const first = this.last._createSecureConnector(...place);
+    return {
+      connect: (socket) => this.now()._createSecureConnector(...place).connect(socket),
+      waitForReady: () => first.waitForReady(),
+      getCallCredentials: () => first.getCallCredentials(),
+      destroy: () => first.destroy(),
+    };
+  }
+
+  private now(): grpc.ChannelCredentials {
+    try {
+      this.last = readForClient(this.files);
+    } catch {}
+    return this.last;
+  }
+}
+
+// How long a server shows the certificate before at most.
+const LOOK_MS = 1000;
+
+/** Looks at the files again and again: a server of grpc-js asks for nothing when a connection comes. */
+class RenewedServerCredentials extends grpc.ServerCredentials {
+  private looking?: NodeJS.Timeout;
+
+  constructor(private readonly files: PemFiles, private last = readForServer(files)) {
+    super(last._getConstructorOptions(), last._getSecureContextOptions() ?? undefined);
+  }
+
+  override _equals(other: grpc.ServerCredentials): boolean {
+    return this === other;
+  }
+
+  override _addWatcher(watcher: Parameters<grpc.ServerCredentials["_addWatcher"]>[0]): void {
+    super._addWatcher(watcher);
+    this.looking ??= setInterval(() => this.look(), LOOK_MS).unref();
+  }
+
+  override _removeWatcher(watcher: Parameters<grpc.ServerCredentials["_addWatcher"]>[0]): void {
+    super._removeWatcher(watcher);
+    if (this.getWatcherCount() > 0) return;
+    clearInterval(this.looking);
+    this.looking = undefined;
+  }
+
+  private look(): void {
+    try {
+      const now = readForServer(this.files);
+      if (now._equals(this.last)) return;
+      const context: SecureContextOptions = { ...now._getConstructorOptions(), ...now._getSecureContextOptions() };
+      createSecureContext(context);
+      this.last = now;
+      this.updateSecureContextOptions(context);
+    } catch {} // the last ones count while the files cannot be read or do not fit each other
+  }
+}
+
 /** Plaintext, unless a file is named. */
 export function clientCredentials(files: PemFiles): grpc.ChannelCredentials {
   const { ca, certificate, key } = files;
   if (ca === undefined && certificate === undefined && key === undefined) return grpc.credentials.createInsecure();
   if ((certificate === undefined) !== (key === undefined)) throw new TypeError("certificate and key go together");
-  return grpc.credentials.createSsl(read(ca), read(key), read(certificate));
+  return new RenewedChannelCredentials(files);
 }
 
 /** Plaintext without a certificate; with a ca, callers must show one of its certificates. */
@@ -58,9 +148,5 @@ export function serverCredentials(files: PemFiles): grpc.ServerCredentials {
   if (ca === undefined && certificate === undefined && key === undefined) {
     return grpc.ServerCredentials.createInsecure();
   }
-  if (certificate === undefined || key === undefined) {
-    throw new TypeError("certificate and key go together, and a ca with them");
-  }
-  const pair = { private_key: readFileSync(key), cert_chain: readFileSync(certificate) };
-  return grpc.ServerCredentials.createSsl(read(ca), [pair], ca !== undefined);
+  return new RenewedServerCredentials(files);
 }

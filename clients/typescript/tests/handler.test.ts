@@ -1,6 +1,12 @@
 // Handlers as processors meet them: by the protocol, message by message.
 import * as assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import * as path from "node:path";
 import { afterEach, test } from "node:test";
+import * as tls from "node:tls";
 
 import * as grpc from "@grpc/grpc-js";
 import { BigNumber } from "bignumber.js";
@@ -10,6 +16,7 @@ import type { HandlerAnswer__Output } from "../src/generated/muster/v1/HandlerAn
 import type { Ready__Output } from "../src/generated/muster/v1/Ready";
 import type { WorkRequest } from "../src/generated/muster/v1/WorkRequest";
 import type { WorkResponse__Output } from "../src/generated/muster/v1/WorkResponse";
+import { clientCredentials } from "../src/channel";
 import { v1 } from "../src/protos";
 
 const GROUPS = new Map<string, Group>([
@@ -140,8 +147,9 @@ class Processor {
   private readonly call;
   private readonly responses: AsyncIterator<WorkResponse__Output>;
 
-  constructor(server: HandlerServer) {
-    this.stub = new v1.HandlerService(server.address, grpc.credentials.createInsecure());
+  constructor(server: HandlerServer, credentials = grpc.credentials.createInsecure()) {
+    // A connection of its own.
+    this.stub = new v1.HandlerService(server.address, credentials, { "grpc.use_local_subchannel_pool": 1 });
     this.call = this.stub.work();
     this.call.on("error", () => {});
     this.responses = this.call[Symbol.asyncIterator]() as AsyncIterator<WorkResponse__Output>;
@@ -317,4 +325,34 @@ test("processors beyond the bound are told to come again", async () => {
 test("a second server at the same address is a mistake", async () => {
   const server = await serve(total);
   await assert.rejects(serve(total, { listen: server.address }));
+});
+
+test("renewed certificates are shown and trusted by both sides", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "muster-handler-"));
+  open.push({ stop: () => rmSync(folder, { recursive: true }) });
+  const [certificate, key] = [path.join(folder, "me.pem"), path.join(folder, "me.key")];
+  const files = { ca: certificate, certificate, key };
+  const renew = (): Buffer => {
+    execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+      "-subj", "/CN=me", "-addext", "subjectAltName=IP:127.0.0.1", "-out", certificate, "-keyout", key],
+    { stdio: "ignore" });
+    return readFileSync(certificate);
+  };
+  renew();
+  const server = await serve(total, files);
+  const before = clientCredentials(files); // connects later
+  const shown = (): Promise<Buffer | undefined> => new Promise((resolve, reject) => {
+    const [host, port] = server.address.split(":");
+    const socket = tls.connect({ host, port: Number(port), ALPNProtocols: ["h2"], rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().raw);
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+  const renewed = new X509Certificate(renew()).raw;
+  while (!(await shown())?.equals(renewed));
+  const processor = new Processor(server, before);
+  assert.equal((await processor.greet())?.version, "1");
+  writeFileSync(key, "half of a file");
+  assert.equal((await new Processor(server, before).greet())?.version, "1");
 });
