@@ -739,6 +739,16 @@ TEST_F(ItemWorkerTest, CountsAnItemThatWasDoneAlthoughItsBatchIsCancelled) {
   EXPECT_THAT(settled.outputs, SizeIs(1));
 }
 
+TEST(LoggedBatchesTest, ForgetsTheBatchThatCameLeastRecently) {
+  LoggedBatches logged;
+  EXPECT_TRUE(logged.Insert(1));
+  EXPECT_TRUE(logged.Insert(2));
+  EXPECT_FALSE(logged.Insert(1));
+  for (uint64_t batch = 3; batch <= kMaxLogged + 1; ++batch) EXPECT_TRUE(logged.Insert(batch));
+  EXPECT_FALSE(logged.Insert(1));
+  EXPECT_TRUE(logged.Insert(2));
+}
+
 }  // namespace
 
 }  // namespace muster::processor

@@ -4,14 +4,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "muster/base/clock.h"
+#include "muster/base/lru_map.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/content/item_content.h"
@@ -28,18 +29,22 @@
 
 namespace muster::processor {
 
+// Batches that are remembered as logged; beyond that the one that came least recently is forgotten,
+// and logged again.
+inline constexpr size_t kMaxLogged = 1000;
+
 // Batches that a log line has named already. Thread-safe.
 class LoggedBatches {
  public:
   // True for the first call with `batch`.
   bool Insert(uint64_t batch) {
     base::MutexLock lock(&mu_);
-    return batches_.insert(batch).second;
+    return batches_.FindOrAdd(batch).second;
   }
 
  private:
   base::Mutex mu_;
-  std::set<uint64_t> batches_ ABSL_GUARDED_BY(mu_);
+  base::LruMap<uint64_t, bool> batches_ ABSL_GUARDED_BY(mu_){kMaxLogged};  // the keys alone count
 };
 
 class RevisionSource;
