@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/processor/revision_cache.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "muster/base/status.h"
@@ -20,26 +19,23 @@ RevisionCache::RevisionCache(job::JobRegistry* jobs, const handler::HandlerRegis
       access_(std::move(access)),
       clock_(clock),
       slow_items_(slow_items),
-      metrics_(metrics) {}
+      metrics_(metrics),
+      entries_(kMaxRevisions) {}
 
 absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Find(const std::string& revision) {
   {
     base::MutexLock lock(&mu_);
-    const auto entry = entries_.find(revision);
-    const absl::Duration now = clock_->Monotonic();
-    if (entry != entries_.end() &&
-        (entry->second.found.ok() || now - entry->second.made < kMissingRevisionFor)) {
-      entry->second.asked = now;
-      return entry->second.found;
+    const Entry* const entry = entries_.Find(revision);
+    if (entry != nullptr &&
+        (entry->found.ok() || clock_->Monotonic() - entry->made < kMissingRevisionFor)) {
+      return entry->found;
     }
   }
   // Made outside the lock: another thread may make the same revision meanwhile, which costs time
   // once; the last one stays.
   absl::StatusOr<std::shared_ptr<const Revision>> made = Make(revision);
   base::MutexLock lock(&mu_);
-  const absl::Duration now = clock_->Monotonic();
-  entries_.insert_or_assign(revision, Entry{made, now, now});
-  MakeRoomLocked();
+  *entries_.FindOrAdd(revision).first = {made, clock_->Monotonic()};
   return made;
 }
 
@@ -62,14 +58,6 @@ absl::StatusOr<std::shared_ptr<const Revision>> RevisionCache::Make(
   CountRestarts(metrics_, made->job.name, handler.restarts.get());
   made->handlers = handler::PooledHandlers(handler.factory);
   return made;
-}
-
-void RevisionCache::MakeRoomLocked() {
-  if (entries_.size() <= kMaxRevisions) return;
-  const auto asked_before = [](const auto& a, const auto& b) {
-    return a.second.asked < b.second.asked;
-  };
-  entries_.erase(std::min_element(entries_.begin(), entries_.end(), asked_before));
 }
 
 }  // namespace muster::processor

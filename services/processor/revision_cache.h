@@ -3,13 +3,13 @@
 // RevisionCache: keeps earlier revisions of jobs, read from the registry, ready for workers.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/lru_map.h"
 #include "muster/base/mutex.h"
 #include "muster/blob/blob_store.h"
 #include "muster/handler/handler.h"
@@ -35,12 +35,10 @@ class RevisionCache final : public RevisionSource {
   struct Entry {
     absl::StatusOr<std::shared_ptr<const Revision>> found;
     absl::Duration made;
-    absl::Duration asked;
   };
 
   absl::StatusOr<std::shared_ptr<const Revision>> Make(const std::string& revision) const
       ABSL_LOCKS_EXCLUDED(mu_);
-  void MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   job::JobRegistry* const jobs_;                    // not owned
   const handler::HandlerRegistry* const handlers_;  // not owned
@@ -51,7 +49,7 @@ class RevisionCache final : public RevisionSource {
   telemetry::Registry* const metrics_;  // not owned; null: nothing is measured
 
   base::Mutex mu_;
-  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mu_);
+  base::LruMap<std::string, Entry> entries_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::processor
