@@ -13,15 +13,12 @@ namespace {
 
 using report::GroupRow;
 using report::GroupShape;
-using Write = std::function<bool(const v1::GetReportResponse&)>;
+using Write = std::function<absl::Status(const v1::GetReportResponse&)>;
 
 // What a row adds to its page besides its own bytes: a tag and its length.
 constexpr size_t kRowOverheadBytes = 6;
 
-absl::Status NobodyListens() { return absl::CancelledError("the report's reader has left"); }
-
-// Gathers rows until a page is full. When the client has gone, visits the rest of the group without
-// writing.
+// Gathers rows until a page is full. After an error, visits the rest of the group without writing.
 class PageWriter {
  public:
   PageWriter(int64_t max_rows, const Write* write)
@@ -32,8 +29,7 @@ class PageWriter {
     left_ = max_rows_;
     v1::GetReportResponse schema;
     *schema.mutable_schema() = report::ToProto(group);
-    if (!write_(schema)) written_ = NobodyListens();
-    return written_;
+    return written_ = write_(schema);
   }
 
   void Add(const GroupRow& row) {
@@ -46,7 +42,7 @@ class PageWriter {
   }
 
   absl::Status Flush() {
-    if (written_.ok() && bytes_ > 0 && !write_(page_)) written_ = NobodyListens();
+    if (written_.ok() && bytes_ > 0) written_ = write_(page_);
     page_.Clear();
     bytes_ = 0;
     return written_;

@@ -20,11 +20,10 @@ inline constexpr size_t kReportPageBytes = size_t{1} << 20;
 // the message.
 inline constexpr size_t kReportAnswerBytes = size_t{3} << 20;
 
-// Writes the rows that `request` asks for. `write` answers false when the client has gone;
-// WriteReport then answers Cancelled. NotFound: no such batch, or no such group; the message names
-// the groups of the batch.
+// Writes the rows that `request` asks for, page by page; answers the first error of `write`.
+// NotFound: no such batch, or no such group; the message names the groups of the batch.
 absl::Status WriteReport(report::ReportReader& reader, const v1::GetReportRequest& request,
-                         const std::function<bool(const v1::GetReportResponse&)>& write);
+                         const std::function<absl::Status(const v1::GetReportResponse&)>& write);
 
 // Adds as many rejections as were asked for, exist, and fit; at least one always fits. NotFound: no
 // such batch.

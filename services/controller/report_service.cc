@@ -101,12 +101,8 @@ grpc::Status ReportService::GetReport(grpc::ServerContext* context,
 // The transaction ends with the reader, before the first page is sent.
 absl::Status ReportService::Spool(const v1::GetReportRequest& request, ReportSpool* spool) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
-  absl::Status added;
-  const absl::Status read = WriteReport(*reader, request, [&](const v1::GetReportResponse& page) {
-    added = spool->Add(page);
-    return added.ok();
-  });
-  return added.ok() ? read : added;
+  return WriteReport(*reader, request,
+                     [spool](const v1::GetReportResponse& page) { return spool->Add(page); });
 }
 
 grpc::Status ReportService::ListRejections(grpc::ServerContext* context,

@@ -135,7 +135,7 @@ TEST_F(StalledReaderTest, HoldsUpNoDrain) {
   EXPECT_LT(rows, kRows) << "the service had sent all, and waited for no reader";
 }
 
-TEST_F(ReportServiceTest, StopsWritingToAReaderThatHasLeft) {
+TEST_F(ReportServiceTest, StopsWritingAfterAnError) {
   Register();
   std::vector<report::CountedItem> items;
   for (uint64_t i = 0; i < 3000; ++i) {
@@ -147,8 +147,11 @@ TEST_F(ReportServiceTest, StopsWritingToAReaderThatHasLeft) {
   int writes = 0;
   const auto reader = report_->Read();
   ASSERT_TRUE(reader.ok()) << reader.status();
-  EXPECT_TRUE(absl::IsCancelled(WriteReport(
-      **reader, request, [&writes](const v1::GetReportResponse&) { return ++writes < 2; })));
+  const absl::Status full = absl::ResourceExhaustedError("the disk is full");
+  const auto write = [&](const v1::GetReportResponse&) {
+    return ++writes < 2 ? absl::OkStatus() : full;
+  };
+  EXPECT_EQ(WriteReport(**reader, request, write), full);
   EXPECT_EQ(writes, 2);
 }
 
