@@ -6,6 +6,7 @@
 
 #include "muster/base/status.h"
 #include "muster/report/report_proto.h"
+#include "muster/rpc/paging.h"
 
 namespace muster::controller {
 
@@ -73,14 +74,10 @@ absl::Status FillRejections(report::ReportReader& reader, const v1::ListRejectio
                             v1::ListRejectionsResponse* response) {
   // Asks for the batch first: a missing batch would otherwise look like one without rejections.
   MUSTER_RETURN_IF_ERROR(reader.GetProgress(request.batch()).status());
-  size_t bytes = 0;
+  rpc::AnswerRoom room;
   const auto add = [&](const report::RejectionRow& row) {
     v1::RejectedTransaction rejected = report::ToProto(row);
-    bytes += rejected.ByteSizeLong() + kRowOverheadBytes;
-    const bool is_first = response->rejections().empty();
-    if (is_first || bytes <= kReportAnswerBytes) {
-      *response->add_rejections() = std::move(rejected);
-    }
+    if (room.Take(rejected)) *response->add_rejections() = std::move(rejected);
   };
   if (!request.has_after()) {
     return reader.ForEachRejection(request.batch(), request.offset(), request.max(), add);

@@ -16,10 +16,6 @@ namespace muster::controller {
 // the report in this process's memory.
 inline constexpr size_t kReportPageBytes = size_t{1} << 20;
 
-// The bytes of a list that is answered in one message, below gRPC's limit by enough for the rest of
-// the message.
-inline constexpr size_t kReportAnswerBytes = size_t{3} << 20;
-
 // Writes the rows that `request` asks for, page by page; answers the first error of `write`.
 // NotFound: no such batch, or no such group; the message names the groups of the batch.
 absl::Status WriteReport(report::ReportReader& reader, const v1::GetReportRequest& request,
