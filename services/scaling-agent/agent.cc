@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/scaling-agent/agent.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -8,6 +9,7 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "services/scaling-agent/limits.h"
+#include "services/scaling-agent/queue_watch.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -115,6 +117,32 @@ void Agent::HoldLead() {
 }
 
 void Agent::WatchRules() {
+  PollRules();
+  WatchJobs();
+}
+
+bool Agent::ReadJobs() {
+  jobs_read_ = deps_.clock->Monotonic();
+  std::vector<std::string> jobs = deps_.jobs ? deps_.jobs() : std::vector<std::string>();
+  if (jobs == known_jobs_) return false;
+  known_jobs_ = std::move(jobs);
+  return true;
+}
+
+void Agent::WatchJobs() {
+  if (!deps_.use_targets || !leads()) return;
+  if (deps_.clock->Monotonic() - jobs_read_ < kJobsPeriod) return;
+  const auto in_force = rules().rules;
+  const bool knows_all =
+      std::all_of(in_force->targets.begin(), in_force->targets.end(), [this](const auto& target) {
+        return std::all_of(
+            target.queues.begin(), target.queues.end(),
+            [this](const std::string& queue) { return JobOf(queue, known_jobs_).has_value(); });
+      });
+  if (!knows_all && ReadJobs()) deps_.use_targets(*in_force, known_jobs_);
+}
+
+void Agent::PollRules() {
   const auto seen = rules_->Poll();
   if (seen == scaling::rules::RulesWatch::Seen::kNothingNew) return;
   const scaling::rules::ActiveRules::State state = rules();
@@ -150,7 +178,10 @@ void Agent::UseRules() {
     loop->Stop();
     if (state.rules->FindTarget(name) == nullptr) decision_log_.Forget(name);
   }
-  if (deps_.use_targets) deps_.use_targets(*state.rules);
+  if (deps_.use_targets) {
+    ReadJobs();
+    deps_.use_targets(*state.rules, known_jobs_);
+  }
   for (const auto& [name, loop] : after) loop->UseRules(in_force);
   for (const scaling::rules::Target& target : state.rules->targets) {
     if (after.count(target.id) == 0) after[target.id] = MakeLoop(target, in_force);

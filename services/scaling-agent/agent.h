@@ -50,8 +50,9 @@ struct AgentDependencies {
   std::function<std::vector<bus::RosterEntry>()> roster;      // of processors
   std::function<std::vector<bus::RosterEntry>()> initiators;  // see LoopDependencies
   std::function<std::vector<std::string>()> jobs;             // their names; may be empty
-  // Gives the actuator its new targets after the rules change; may be empty.
-  std::function<void(const scaling::rules::Rules&)> use_targets;
+  // Gives the actuator its new targets, and the jobs that exist: after the rules change, and once
+  // there are other jobs while a queue of the rules belongs to none; may be empty.
+  std::function<void(const scaling::rules::Rules&, const std::vector<std::string>&)> use_targets;
   OnDesired on_desired;                    // see LoopDependencies; may be empty
   telemetry::Registry* metrics = nullptr;  // null: nothing is measured
 };
@@ -94,6 +95,11 @@ class Agent {
 
   void HoldLead() ABSL_LOCKS_EXCLUDED(mu_);
   void WatchRules() ABSL_LOCKS_EXCLUDED(mu_);
+  void PollRules() ABSL_LOCKS_EXCLUDED(mu_);
+  // A queue whose name muster has made safe tells its job only once the job is applied.
+  void WatchJobs();
+  // Reads which jobs there are. Returns whether they are others than before.
+  bool ReadJobs();
   void KeepRecords() ABSL_LOCKS_EXCLUDED(mu_);
   void OnTrigger(const bus::InterRoleCommunicationEvent& event) ABSL_LOCKS_EXCLUDED(mu_);
   void UseRules() ABSL_LOCKS_EXCLUDED(mu_);
@@ -109,11 +115,13 @@ class Agent {
   DecisionLog decision_log_;
 
   // led_ and election_trouble_ belong to the election thread, refreshed_ and records_trouble_ to
-  // the records thread.
+  // the records thread, known_jobs_ and jobs_read_ to that of the rules.
   bool led_ = false;
   std::string election_trouble_;
   absl::Duration refreshed_ = -absl::InfiniteDuration();
   std::string records_trouble_;
+  std::vector<std::string> known_jobs_;
+  absl::Duration jobs_read_ = -absl::InfiniteDuration();
 
   mutable base::Mutex mu_;
   Loops loops_ ABSL_GUARDED_BY(mu_);

@@ -4,12 +4,16 @@
 #include <atomic>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "muster/bus/local/local_buses.h"
+#include "muster/item/queue_names.h"
 #include "muster/os/temp_dir.h"
+#include "services/scaling-agent/queue_watch.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/scaling-agent/agent_fixture.h"
@@ -25,9 +29,9 @@ class AgentTest : public ::testing::Test {
     queues_.Create("in-0");
     WriteRules("p");
   }
-  void WriteRules(const std::string& workload) {
-    std::ofstream(dir_ / "rules.yaml")
-        << "targets: {billing: {kind: process, name: " << workload << ", queues: [in]}}\n";
+  void WriteRules(const std::string& workload, const std::string& queue = "in") {
+    std::ofstream(dir_ / "rules.yaml") << "targets: {billing: {kind: process, name: " << workload
+                                       << ", queues: [" << queue << "]}}\n";
   }
   std::unique_ptr<Agent> MakeAgent() {
     auto rules =
@@ -43,10 +47,17 @@ class AgentTest : public ::testing::Test {
     deps.actuator = &actuator_;
     deps.clock = &clock_;
     deps.roster = [] { return std::vector<bus::RosterEntry>(); };
-    deps.use_targets = [this](const scaling::rules::Rules& in_force) {
+    deps.jobs = [this] {
+      base::MutexLock lock(&mu_);
+      ++reads_of_jobs_;
+      return jobs_;
+    };
+    deps.use_targets = [this](const scaling::rules::Rules& in_force,
+                              const std::vector<std::string>& jobs) {
       was_looked_at_ = was_looked_at_ || actuator_.barrier()->IsWaitedAt();
       base::MutexLock lock(&mu_);
       workload_ = in_force.targets.front().name;
+      job_ = JobOf(in_force.targets.front().queues.front(), jobs);
     };
     return std::make_unique<Agent>(std::move(options), std::move(deps), *std::move(rules));
   }
@@ -72,6 +83,9 @@ class AgentTest : public ::testing::Test {
   std::atomic<bool> was_looked_at_ = false;  // a loop acted while its target changed
   base::Mutex mu_;
   std::string workload_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::string> jobs_ ABSL_GUARDED_BY(mu_);  // that are applied
+  int reads_of_jobs_ ABSL_GUARDED_BY(mu_) = 0;
+  std::optional<std::string> job_ ABSL_GUARDED_BY(mu_);  // of the target, as the actuator knows it
 };
 
 // Otherwise the loop's next order would be for another workload.
@@ -90,6 +104,27 @@ TEST_F(AgentTest, ATargetBecomesAnotherOnlyAfterItsLoopHasEnded) {
   actuator_.barrier()->Open();
   AdvanceUntil([&] { return workload() == "q"; });
   EXPECT_FALSE(was_looked_at_);
+  agent->Stop();
+}
+
+// Its queue's name does not tell the job, so that replicas would work for all jobs.
+TEST_F(AgentTest, ATargetLearnsOfAJobThatIsAppliedAfterTheRules) {
+  WriteRules("p", item::InputQueue(kTestAccount, "my_job", 0).name);
+  const std::unique_ptr<Agent> agent = MakeAgent();
+  ASSERT_TRUE(agent->Start().ok());
+  AdvanceUntil([&] {
+    base::MutexLock lock(&mu_);
+    return reads_of_jobs_ > 1;
+  });
+  {
+    base::MutexLock lock(&mu_);
+    EXPECT_EQ(job_, std::nullopt);
+    jobs_ = {"my_job"};
+  }
+  AdvanceUntil([&] {
+    base::MutexLock lock(&mu_);
+    return job_ == "my_job";
+  });
   agent->Stop();
 }
 

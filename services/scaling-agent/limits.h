@@ -35,6 +35,9 @@ inline constexpr absl::Duration kReadingLifetime = absl::Seconds(3);
 inline constexpr absl::Duration kTargetStateLifetime = absl::Seconds(5);
 // Queues come and go seldom. The agent looks at once for a queue that a trigger names.
 inline constexpr absl::Duration kListPeriod = absl::Seconds(10);
+// How often the leader asks which jobs there are while a queue of the rules belongs to none: a
+// replica that starts meanwhile works for all jobs.
+inline constexpr absl::Duration kJobsPeriod = absl::Seconds(2);
 // After this time the agent reports a name in the rules that matches no queue and no job. A mesh
 // that has just started may still create its queues and jobs, and the agent lists them seldom.
 inline constexpr absl::Duration kUnknownNameGrace = absl::Seconds(20);

@@ -92,8 +92,9 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   deps.initiators = [roster = &membership_->roster()] { return roster->List(v1::ROLE_INITIATOR); };
   jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
   deps.jobs = [this] { return KnownJobs(); };
-  deps.use_targets = [this](const scaling::rules::Rules& in_force) {
-    actuator_->Use(in_force, KnownJobs());
+  deps.use_targets = [this](const scaling::rules::Rules& in_force,
+                            const std::vector<std::string>& jobs) {
+    actuator_->Use(in_force, jobs);
   };
   deps.on_desired = [this](const std::string& target, std::optional<int> desired) {
     activity_.Update(target, desired);
@@ -104,16 +105,17 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> ScalingAgentRole::KnownJobs() const {
-  std::vector<std::string> names;
+std::vector<std::string> ScalingAgentRole::KnownJobs() {
   const auto jobs = jobs_->Summaries();
+  base::MutexLock lock(&mu_);
   if (!jobs.ok()) {
     base::Log(base::kWarning, "which jobs there are cannot be read now",
               {{"why", jobs.status().ToString()}});
-    return names;
+    return known_jobs_;
   }
-  for (const job::JobSummary& job : *jobs) names.push_back(job.name);
-  return names;
+  known_jobs_.clear();
+  for (const job::JobSummary& job : *jobs) known_jobs_.push_back(job.name);
+  return known_jobs_;
 }
 
 std::vector<rpc::ServedService> ScalingAgentRole::services() {

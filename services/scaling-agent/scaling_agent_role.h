@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/job/job_registry.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
@@ -50,11 +51,15 @@ class ScalingAgentRole final : public host::Role {
  private:
   absl::StatusOr<std::unique_ptr<ActuatorHolder>> MakeActuator();
   absl::Status MakeAgent(const host::Stores& stores);
-  std::vector<std::string> KnownJobs() const;
+  // Those of the last time where the store does not answer.
+  std::vector<std::string> KnownJobs() ABSL_LOCKS_EXCLUDED(mu_);
 
   const host::HostOptions host_;
   const RoleOptions options_;
   base::Clock* const clock_;  // not owned
+
+  base::Mutex mu_;
+  std::vector<std::string> known_jobs_ ABSL_GUARDED_BY(mu_);
 
   std::unique_ptr<job::JobRegistry> jobs_;
   std::unique_ptr<host::Membership> membership_;
