@@ -2,10 +2,8 @@
 #include "tests/fakes/nats/nats_server.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-
-extern char** environ;
+#include "muster/os/find_program.h"
 
 namespace muster::nats::testing {
 namespace {
@@ -71,6 +68,13 @@ bool Answers(int port) {
   return answers;
 }
 
+// Its thread lasts as long as the process: the kernel kills a server when the thread that started
+// it ends, and tests start servers from threads that come and go.
+os::Spawner& Starter() {
+  static auto* const starter = new os::Spawner;
+  return *starter;
+}
+
 }  // namespace
 
 std::vector<std::string> NatsServer::Programs() {
@@ -103,28 +107,25 @@ void NatsServer::Start() {
       persistence_ == Persistence::kNone
           ? ""
           : absl::StrCat("jetstream { store_dir: \"", store_dir_, "\", max_file_store: 1TB }\n");
-  std::ofstream(config) << "host: 127.0.0.1\nport: " << port_ << "\n" << jetstream << extra_config_;
-  const std::string log = dir_ / "server.log";
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  std::string program = program_, flag = "-c", file = config;
-  char* const arguments[] = {program.data(), flag.data(), file.data(), nullptr};
-  const int failed =
-      posix_spawnp(&process_, program.c_str(), &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) GiveUp(absl::StrCat(program_, " does not start: error ", failed));
+  // Not to its output, which nobody reads.
+  const std::string log = absl::StrCat("log_file: \"", dir_ / "server.log", "\"\n");
+  std::ofstream(config) << "host: 127.0.0.1\nport: " << port_ << "\n"
+                        << log << jetstream << extra_config_;
+  const auto found = os::FindProgram(program_, "");
+  if (!found.ok()) GiveUp(found.status().ToString());
+  os::ProcessSpec server;
+  server.path = *found;
+  server.argv = {program_, "-c", config};
+  auto started = Starter().Start(server);
+  if (!started.ok()) GiveUp(started.status().ToString());
+  process_ = *std::move(started);
   AwaitPort();
 }
 
 void NatsServer::AwaitPort() {
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
-    if (waitpid(process_, nullptr, WNOHANG) == process_) {
-      process_ = 0;
-      GiveUp(absl::StrCat(program_, " ended at once"));
-    }
+    if (process_->HasEnded()) GiveUp(absl::StrCat(program_, " ended at once"));
     if (Answers(port_)) return;
     absl::SleepFor(kLook);
   }
@@ -132,10 +133,12 @@ void NatsServer::AwaitPort() {
 }
 
 void NatsServer::End(int signal) {
-  if (process_ == 0) return;
-  kill(process_, signal);
-  waitpid(process_, nullptr, 0);
-  process_ = 0;
+  if (process_ == nullptr) return;
+  const pid_t id = process_->pid();
+  kill(id, signal);
+  siginfo_t ended{};
+  waitid(P_PID, static_cast<id_t>(id), &ended, WEXITED | WNOWAIT);
+  process_.reset();
 }
 
 void NatsServer::Restart() {
@@ -144,11 +147,11 @@ void NatsServer::Restart() {
 }
 
 void NatsServer::Freeze() {
-  kill(process_, SIGSTOP);
+  kill(process_->pid(), SIGSTOP);
   // Waits until the last of its threads has stopped: a running thread could answer one more time.
-  waitpid(process_, nullptr, WUNTRACED);
+  waitpid(process_->pid(), nullptr, WUNTRACED);
 }
 
-void NatsServer::Thaw() { kill(process_, SIGCONT); }
+void NatsServer::Thaw() { kill(process_->pid(), SIGCONT); }
 
 }  // namespace muster::nats::testing

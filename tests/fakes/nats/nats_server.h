@@ -4,17 +4,19 @@
 #pragma once
 
 #include <signal.h>
-#include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "muster/os/child_process.h"
 #include "muster/os/temp_dir.h"
 
 namespace muster::nats::testing {
 
-// A call that fails ends the process: a test cannot go on without its server. Not thread-safe.
+// A call that fails ends the process: a test cannot go on without its server. The server does not
+// outlive the test, however that ends. Not thread-safe.
 class NatsServer {
  public:
   // The programs to test against: those in MUSTER_NATS_SERVERS, separated by colons, or otherwise
@@ -59,7 +61,7 @@ class NatsServer {
   const std::string store_dir_ = dir_ / "store";
   const int port_holder_;  // a socket
   const int port_;
-  pid_t process_ = 0;
+  std::unique_ptr<os::ChildProcess> process_;  // null: it was ended
 };
 
 }  // namespace muster::nats::testing
