@@ -1243,8 +1243,62 @@ class SchemaTest(ChartTest):
 
         compare(self.SCHEMA, values, "")
 
+    # null takes a value's default out, which Helm does before it looks at the schema.
+    def test_every_value_that_has_to_say_something_is_required(self):
+        resources, *filled_up = (self.SCHEMA["definitions"][name] for name in ("resources", "ownImage", "probe"))
+        own = {"pdb": {"enabled"}, "serviceAccount": {"create"}, "persistence": {"enabled", "size"}}
+
+        def is_needed(schema, value):
+            if isinstance(value, dict):
+                return "minProperties" in schema or (bool(schema.get("properties")) and schema != resources)
+            if isinstance(value, list):
+                return "minItems" in schema
+            return value not in (None, "") and "null" not in schema.get("type", ())
+
+        def compare(schema, values, path):
+            properties = {name: self.resolved(schema["properties"][name]) for name in values}
+            if path.rpartition(".")[2] not in own:
+                self.assertEqual({name for name in values if is_needed(properties[name], values[name])},
+                                 set(schema.get("required", ())), path)
+            for name, value in values.items():
+                if name in own:
+                    self.assertIn({"$ref": "#/definitions/component"}, schema["allOf"], path)
+                if isinstance(value, dict) and properties[name].get("properties") and (
+                        properties[name] not in (resources, *filled_up)):
+                    compare(properties[name], value, f"{path}.{name}")
+
+        compare(self.SCHEMA, yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8")), "")
+        self.assertEqual({name: set(each["required"]) for name, each in self.SCHEMA["definitions"]["component"][
+            "allOf"][0]["properties"].items()}, own)
+
+    def test_null_in_place_of_a_value_is_refused_by_its_name(self):
+        nulls = ("networkPolicy", "pools", "processor.threads", "tls.enabled", "initiator.persistence.enabled",
+                 "nats.pdb.enabled", "scaler.agent.serviceAccount.create", "policy.serviceMembers")
+        refusal = self.refusal(*(f"{value}=null" for value in nulls))
+        for value in nulls:
+            self.assertRegex(refusal, f"missing propert.*'{value.rpartition('.')[2]}'")
+
+    def test_null_in_place_of_nothing_changes_nothing(self):
+        values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+
+        def empty(schema, values, path):
+            for name, value in values.items():
+                each = self.resolved(schema["properties"][name])
+                if value and isinstance(value, dict) and each.get("properties"):
+                    yield from empty(each, value, f"{path}{name}.")
+                elif value in ("", [], {}):
+                    yield f"{path}{name}"
+
+        for given in ((), ("scaler.mode=agent", "pools.default.jobs={retail}", "tls.enabled=true",
+                           "tls.certManager.enabled=true", "tls.certManager.issuerRef.name=ca", "policy.enabled=true",
+                           "metrics.enabled=true", *GATEWAY)):
+            said = {value.partition("=")[0] for value in given}
+            nulls = [f"{name}=null" for name in empty(self.SCHEMA, values, "") if name not in said]
+            self.assertEqual(*([one for one in self.render(*each).all if one["kind"] != "Secret"]
+                               for each in (given, (*given, *nulls))))
+
     def resolved(self, node):
-        while "$ref" in node or "allOf" in node:
+        while "$ref" in node or ("allOf" in node and "properties" not in node):
             node = node["allOf"][0] if "allOf" in node else (
                 self.SCHEMA["definitions"][node["$ref"].rpartition("/")[2]])
         return node

@@ -7,7 +7,7 @@
 {{- if and $values.nats.enabled $values.nats.url -}}
 {{- fail "nats.url names a NATS server of your own: set nats.enabled to false, too" -}}
 {{- end -}}
-{{- if contains "@" $values.nats.url -}}
+{{- if contains "@" (default "" $values.nats.url) -}}
 {{- fail "nats.url has a password, which everyone who reads the values would see: put the URL into nats.existingSecret, key url" -}}
 {{- end -}}
 {{- if and $values.tls.enabled (not $values.tls.certManager.enabled) -}}

@@ -156,7 +156,7 @@ scaleDown:
 {{- define "muster.firstJob" -}}
 {{- $root := . -}}
 {{- $jobs := list -}}
-{{- range $pool, $_ := .Values.pools }}{{ $jobs = concat $jobs (include "muster.poolConf" (dict "root" $root "pool" $pool) | fromJson).jobs }}{{ end -}}
+{{- range $pool, $_ := .Values.pools }}{{ $jobs = concat $jobs (default list (include "muster.poolConf" (dict "root" $root "pool" $pool) | fromJson).jobs) }}{{ end -}}
 {{ first $jobs | splitList "=" | first }}
 {{- end -}}
 
