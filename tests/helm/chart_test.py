@@ -1183,6 +1183,11 @@ class SchemaTest(ChartTest):
             place = "/" + value.partition("=")[0].replace(".", "/")
             self.assertIn(f"at '{place}", self.refusal(value))
 
+    def test_a_network_policy_is_never_left_without_its_ports_which_would_open_them_all(self):
+        for key in ("networkPolicy.natsPorts", "networkPolicy.apiServer.ports"):
+            done = chart.template("nats.enabled=false", "nats.url=nats://n:4222", more=("--set-json", f"{key}=[]"))
+            self.assertIn("at '/" + key.replace(".", "/"), done.stderr)
+
     def test_a_collector_is_an_address_that_every_exporter_reads_alike(self):
         for endpoint in ("http://c:4317", "https://c.mesh.svc", "http://10.0.0.1:4318", "http://[fd00::1]:4318",
                          "https://c.example.org/otlp"):
