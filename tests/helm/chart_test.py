@@ -1183,6 +1183,14 @@ class SchemaTest(ChartTest):
             place = "/" + value.partition("=")[0].replace(".", "/")
             self.assertIn(f"at '{place}", self.refusal(value))
 
+    def test_what_the_reader_of_a_value_would_refuse_is_refused_at_once(self):
+        for value in ("mesh.lease=5s1m", "processor.scale.sla.max=", "controller.ownershipLease=1m1h",
+                      "tls.certManager.duration=90d", "metrics.serviceMonitor.interval=1.5s", "processor.jobs={retail=0}",
+                      "processor.jobs={retail=1001}", "fullnameOverride=My_Mesh", "nameOverride=mesh-"):
+            self.assertIn("at '/" + value.partition("=")[0].replace(".", "/"), self.refusal(value))
+        self.render("mesh.lease=1m30s500ms", "processor.scale.sla.aim=", "tls.certManager.renewBefore=1.5h",
+                    "metrics.podMonitor.interval=1m30s", "processor.jobs={retail=1000}", "fullnameOverride=mesh.b")
+
     def test_a_network_policy_is_never_left_without_its_ports_which_would_open_them_all(self):
         for key in ("networkPolicy.natsPorts", "networkPolicy.apiServer.ports"):
             done = chart.template("nats.enabled=false", "nats.url=nats://n:4222", more=("--set-json", f"{key}=[]"))
