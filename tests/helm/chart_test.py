@@ -639,7 +639,7 @@ class NatsTest(ChartTest):
         server = shutil.which(servers[-1], path=os.environ["PATH"] + ":/usr/sbin")
         if server is None:
             self.skipTest("there is no nats-server")
-        for values in ((), ("nats.replicas=3",), ("nats.memoryStore=64MB", "nats.fileStore=1GB")):
+        for values in ((), ("nats.replicas=3",), ("nats.memoryStore=160MB", "nats.fileStore=1GB")):
             _, text = self.configuration(*values)
             with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
                 file.write(text)
@@ -695,6 +695,17 @@ class ImpossibleTest(ChartTest):
                 f"nats.replicas={servers}", f"nats.streamReplicas={copies}"))
         self.render("nats.replicas=3", "nats.streamReplicas=1")
         self.render("nats.enabled=false", "nats.url=nats://n:4222", "nats.streamReplicas=5")
+
+    def test_less_memory_than_a_server_wants_for_the_streams_in_memory(self):
+        layout = (chart.ROOT / "muster/queue/jetstream/stream_layout.cc").read_text(encoding="utf-8")
+        sizes = list(map(int, re.findall(r"constexpr int64_t kMax\w+Bytes = int64_t\{(\d+)\} << 20;", layout)))
+        self.assertEqual((len(sizes), layout.count('"storage", "memory"')), (2, 2))
+        needed = sum(sizes) + max(sizes)
+        for size in (f"{needed - 1}MB", "1K"):
+            self.assertIn(f"nats.memoryStore is {size}: the services wait for a server that has {needed}MB",
+                          self.refusal(f"nats.memoryStore={size}"))
+        self.render(f"nats.memoryStore={needed}MB")
+        self.render("nats.enabled=false", "nats.url=nats://n:4222", "nats.memoryStore=1K")
 
     def test_a_store_that_its_volume_does_not_hold(self):
         for store, volume in (("9GB", "9Gi"), ("90GB", "10Gi"), ("1TB", "100Gi"), ("9000MB", "5G"),

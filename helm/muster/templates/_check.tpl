@@ -36,6 +36,11 @@
 {{- if and $values.nats.enabled (gt (int $values.nats.streamReplicas) (int $values.nats.replicas)) -}}
 {{- fail (printf "nats.streamReplicas is %d, nats.replicas %d: each copy needs a server of its own" (int $values.nats.streamReplicas) (int $values.nats.replicas)) -}}
 {{- end -}}
+{{- /* What the streams in memory may have together, and once more the larger one: a server that is asked for it
+again, by the next service, wants to have room for a second one. */ -}}
+{{- if and $values.nats.enabled (lt (include "muster.bytes" $values.nats.memoryStore | float64) 150994944.0) -}}
+{{- fail (printf "nats.memoryStore is %s: the services wait for a server that has 144MB for their streams in memory" $values.nats.memoryStore) -}}
+{{- end -}}
 {{- if and $values.nats.enabled $values.nats.persistence.enabled (ge (include "muster.bytes" $values.nats.fileStore | float64) (include "muster.bytes" $values.nats.persistence.size | float64)) -}}
 {{- fail (printf "nats.fileStore is %s, nats.persistence.size %s: the volume has to be the larger one" $values.nats.fileStore $values.nats.persistence.size) -}}
 {{- end -}}
