@@ -76,7 +76,7 @@ class RunTest(MusterTest):
         self.assertEqual(process.returncode, 1, errors)
         self.assertIn(why, errors)
         self.assertIn("Put the file back as it was and run the same command again", errors)
-        self.assertIn("muster batch cancel 1", errors)
+        self.assertIn("or with --new, beside batch 1", errors)
 
     def test_a_changed_source_stops_the_run_and_it_goes_on_when_the_source_is_back(self):
         process = self.start_and_split()
