@@ -9,6 +9,7 @@
 #include <random>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -360,6 +361,25 @@ TEST_F(BatchEnqueuerTest, ANewBatchIsBegunOnlyWhereNoneOfTheSameInputIsUnderWay)
   const auto beside = Submit({"req", "2", "", true, true});
   EXPECT_EQ(beside->batch.number, 4u);
   EXPECT_THAT(beside->batch.replaces, ::testing::IsEmpty());
+}
+
+// Two jobs of a night had one id for one input. The second one was told to use --new, which counted
+// in place of the first one's batch, and kept that from being continued.
+TEST_F(BatchEnqueuerTest, TakesNoBatchOfAnotherJobForItsOwn) {
+  WriteInput(10);
+  const SubmitRequest night = {"night", "1", "", false};
+  ASSERT_TRUE(Submit(night).ok());
+  const std::string first = std::exchange(job_.name, "other");
+  for (const bool always_new : {false, true}) {
+    const absl::Status refused = Submit({"night", "1", "", false, always_new}).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_EQ(refused.message(),
+              "this request id belongs to batch 1 of job 'sum': choose another one");
+  }
+  job_.name = first;
+  const auto continued = Submit(night);
+  ASSERT_TRUE(continued.ok()) << continued.status();
+  EXPECT_EQ(continued->start, Start::kContinued);
 }
 
 TEST_F(BatchEnqueuerTest, TheRefusalOfOtherContentNamesTheWaysOn) {

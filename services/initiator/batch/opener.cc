@@ -69,6 +69,11 @@ absl::StatusOr<Submission> BatchOpener::Open(const SubmitRequest& request,
   absl::StatusOr<Batch> prior = ledger_->FindByRequest(request.tenant, request.request_id);
   if (absl::IsNotFound(prior.status())) return Begin(request, nullptr, stop);
   MUSTER_RETURN_IF_ERROR(prior.status());
+  if (prior->job != job_->name) {
+    return absl::FailedPreconditionError(absl::StrCat("this request id belongs to batch ",
+                                                      prior->number, " of job '", prior->job,
+                                                      "': choose another one"));
+  }
   if (prior->state == BatchState::kCancelled) {
     // What it was to replace is to be replaced still.
     return Begin(request, prior->replaces.empty() ? nullptr : &*prior, stop);
