@@ -33,6 +33,17 @@ namespace {
 
 std::string PartOf(const std::string& path) { return path + ".part"; }
 
+// However deep; also by a link.
+bool LiesIn(const std::string& path, const std::string& folder) {
+  std::error_code error;  // of what is not there: nothing lies in it
+  std::filesystem::path at = std::filesystem::absolute(path, error);
+  for (at = std::filesystem::weakly_canonical(at, error); at.has_relative_path();) {
+    at = at.parent_path();
+    if (std::filesystem::equivalent(at, folder, error)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out) {
@@ -53,7 +64,8 @@ absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out)
   return absl::OkStatus();
 }
 
-absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::string> sources) {
+absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::string> sources,
+                             const std::string& data_dir) {
   std::error_code error;  // of what is not there: it is not lost
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
@@ -61,6 +73,10 @@ absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::stri
         absl::StrCat("--output-file: there is no folder ", folder.string()));
   }
   for (const std::string& written : {path, PartOf(path)}) {
+    if (LiesIn(written, data_dir)) {
+      return absl::InvalidArgumentError(absl::StrCat("--output-file lies in the data directory ",
+                                                     data_dir, ", which is muster's own"));
+    }
     const std::filesystem::file_status there = std::filesystem::status(written, error);
     if (!std::filesystem::exists(there)) continue;
     if (!std::filesystem::is_regular_file(there)) {

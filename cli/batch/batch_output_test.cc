@@ -22,7 +22,7 @@ class OutputFileTest : public ::testing::Test {
 
   std::string In(const std::string& name) const { return dir_.path() + "/" + name; }
   std::string WhyNot(const std::string& path) const {
-    return std::string(CheckOutputFile(path, {input_}).message());
+    return std::string(CheckOutputFile(path, {input_}, In("data")).message());
   }
 
   const os::TempDir dir_;
@@ -43,6 +43,17 @@ TEST_F(OutputFileTest, DoesNotReplaceTheInputHoweverItIsCalled) {
   EXPECT_THAT(WhyNot(In("link.csv")), HasSubstr("would overwrite"));
   std::filesystem::create_symlink(input_, In("out.csv.part"));
   EXPECT_THAT(WhyNot(In("out.csv")), HasSubstr("would overwrite")) << "it is written there first";
+}
+
+// The records replaced report.db, and with it what all batches had counted.
+TEST_F(OutputFileTest, DoesNotLieInTheDataDirectory) {
+  std::filesystem::create_directories(In("data/blobs"));
+  EXPECT_EQ(WhyNot(In("data/report.db")),
+            "--output-file lies in the data directory " + In("data") + ", which is muster's own");
+  EXPECT_THAT(WhyNot(In("data/blobs/new.csv")), HasSubstr("muster's own"));
+  std::filesystem::create_directory_symlink(In("data"), In("link"));
+  EXPECT_THAT(WhyNot(In("link/report.db")), HasSubstr("muster's own"));
+  EXPECT_EQ(WhyNot(In("data.csv")), "");
 }
 
 // A batch was worked through first.

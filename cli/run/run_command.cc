@@ -2,12 +2,15 @@
 
 // muster run JOB --input FILE
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -198,6 +201,17 @@ absl::StatusOr<RunSummary> RunWithProgress(LocalRun& run, const RunOptions& opti
   return run.Run(stop);
 }
 
+// What a run reads: also the script of a command, where one of its arguments is a file.
+std::vector<std::string> SourcesOf(const RunOptions& options, const job::JobDefinition& job) {
+  std::vector<std::string> sources = {options.input, options.job_file};
+  const auto* const command = std::get_if<job::CommandHandlerSpec>(&job.handler);
+  if (command == nullptr) return sources;
+  for (const std::string& argument : command->argv) {
+    sources.push_back(std::filesystem::path(job.folder) / argument);
+  }
+  return sources;
+}
+
 absl::Status Run(const RunOptions& options, const Environment& environment) {
   base::SetLogFormat(options.log_format);
   base::SetMinLogLevel(options.log_level);
@@ -208,7 +222,8 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
       return absl::InvalidArgumentError(absl::StrCat(
           options.job_file, ": the job has no outputs, so there is nothing for --output-file"));
     }
-    MUSTER_RETURN_IF_ERROR(CheckOutputFile(options.output_file, {options.input, options.job_file}));
+    MUSTER_RETURN_IF_ERROR(
+        CheckOutputFile(options.output_file, SourcesOf(options, job), options.common.data_dir));
   }
   RunEnd end(signals.token());
   processor::HandlerAccess access = options.handlers;

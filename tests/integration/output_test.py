@@ -145,12 +145,13 @@ class RunTest(OutputCase):
 
     def test_an_output_file_does_not_replace_what_is_read(self):
         data, job = self.make_input(10), self.make_job()
-        before = data.read_bytes(), job.read_bytes()
-        for path in (data, job):
+        sources = (data, job, self.folder / "squares.py")
+        before = [path.read_bytes() for path in sources]
+        for path in sources:
             code, _, errors = self.run_job(data, "--output-file", path, job=job)
             self.assertEqual(code, 1)
             self.assertIn(f"--output-file would overwrite {path}, which is read", errors)
-        self.assertEqual((data.read_bytes(), job.read_bytes()), before)
+        self.assertEqual([path.read_bytes() for path in sources], before)
         self.assertFalse(self.data_dir.exists(), "no batch has begun")
 
     def test_a_reader_that_leaves_early_is_no_error_and_a_full_disk_is_one(self):
