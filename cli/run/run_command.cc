@@ -216,6 +216,7 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   base::SetLogFormat(options.log_format);
   base::SetMinLogLevel(options.log_level);
   const os::StopSignals signals(OnStop());
+  MUSTER_RETURN_IF_ERROR(RequireFolder(options.common.data_dir));
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
   if (!options.output_file.empty()) {
     if (job.outputs.empty()) {

@@ -92,9 +92,16 @@ void AddServer(CLI::App* command, CommonOptions* options) {
   });
 }
 
+absl::Status RequireFolder(const std::string& data_dir) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(data_dir, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--data-dir ", data_dir, " is a file; it must be a folder"));
+}
+
 absl::Status RequireDataDir(const std::string& data_dir) {
   std::error_code error;
-  if (std::filesystem::exists(data_dir, error) || error) return absl::OkStatus();
+  if (std::filesystem::exists(data_dir, error) || error) return RequireFolder(data_dir);
   return absl::NotFoundError(absl::StrCat("no data in directory ", data_dir,
                                           "; name the one to look at with --data-dir DIR or ",
                                           "MUSTER_DATA_DIR"));

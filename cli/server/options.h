@@ -47,8 +47,11 @@ CLI::App* AddServerVerb(CLI::App* parent, const VerbFace& face,
   return command;
 }
 
-// NotFound, with how to name a data directory, if there is none at `data_dir`. Does not look into
-// an existing directory: opening its stores reports what is missing there.
+// InvalidArgument if there is a file at `data_dir`.
+absl::Status RequireFolder(const std::string& data_dir);
+// NotFound, with how to name a data directory, if there is none at `data_dir`; InvalidArgument as
+// RequireFolder. Does not look into an existing directory: opening its stores reports what is
+// missing there.
 absl::Status RequireDataDir(const std::string& data_dir);
 
 // InvalidArgument, with how to name a server, if none is named.

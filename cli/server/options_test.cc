@@ -2,6 +2,7 @@
 #include "cli/server/options.h"
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -45,6 +46,17 @@ TEST(DataDirOptionTest, LeavesADataDirectoryThatIsThereToWhoOpensIt) {
   const os::TempDir dir;
   EXPECT_TRUE(RequireDataDir(dir.path()).ok());
   EXPECT_TRUE(absl::IsNotFound(RequireDataDir(dir / "none")));
+}
+
+TEST(DataDirOptionTest, RefusesAFileByName) {
+  const os::TempDir dir;
+  std::ofstream(dir / "input.csv") << "key\n";
+  for (const absl::Status& refused :
+       {RequireDataDir(dir / "input.csv"), RequireFolder(dir / "input.csv")}) {
+    EXPECT_EQ(refused.message(),
+              absl::StrCat("--data-dir ", dir / "input.csv", " is a file; it must be a folder"));
+  }
+  EXPECT_TRUE(RequireFolder(dir / "none").ok()) << "a run makes it";
 }
 
 TEST(DataDirOptionTest, NamesTheDataDirectoryInALineToPasteUnlessItIsTheDefaultOne) {
