@@ -121,7 +121,7 @@ TEST_F(MisuseTest, SaysWhatIsMissingWhereEveryWordIsKnown) {
 
 TEST_F(MisuseTest, SaysWhatIsMalformedAndInWhichCommand) {
   EXPECT_EQ(Complaint({"batch", "get", "abc"}),
-            "muster: batch get: could not convert: BATCH = abc\n"
+            "muster: batch get: BATCH: 'abc' is not a whole number\n"
             "muster batch get --help tells more\n");
   EXPECT_THAT(Complaint({"queue", "peek", "in", "--max", "99"}),
               StartsWith("muster: queue peek: --max: "));

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
@@ -24,7 +25,7 @@ std::string CheckWhole(const std::string& text) {
   absl::string_view digits = text;
   absl::ConsumePrefix(&digits, "-");
   Number number;
-  if (!IsDigits(digits)) return "";  // CLI11 refuses it
+  if (!IsDigits(digits)) return absl::StrCat("'", text, "' is not a whole number");
   if (digits.size() > 1 && digits.front() == '0') return text + " begins with a zero";
   return absl::SimpleAtoi(text, &number) ? "" : text + " is out of range";
 }
