@@ -67,7 +67,9 @@ absl::StatusOr<OutputPage> ReadOutputPage(ReportReader& reader, uint64_t batch,
   OutputPage page;
   MUSTER_ASSIGN_OR_RETURN(page.columns, reader.OutputColumns(batch));
   if (page.columns.empty()) {
-    return absl::NotFoundError(absl::StrCat("the job of batch ", batch, " has no outputs"));
+    return absl::NotFoundError(absl::StrCat(
+        "the job of batch ", batch,
+        " has no outputs; with `outputs` in its job file, its handler can return records"));
   }
   MUSTER_ASSIGN_OR_RETURN(const int64_t revision, WholeRevision(reader, batch));
   if (!page_token.empty() && token.revision != revision) {
