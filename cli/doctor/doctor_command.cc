@@ -12,6 +12,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
@@ -280,8 +281,10 @@ absl::Status Examine(const DoctorOptions& options, const Environment& environmen
     const auto at = options.nats.url.empty() ? findings.begin() : findings.end();
     findings.insert(at, mesh->begin(), mesh->end());
   } else {
+    // What one can do comes behind a semicolon, in all messages.
+    const bool has_advice = absl::StrContains(mesh.status().message(), "; ");
     findings.push_back({Health::kWrong, "initiator", std::string(mesh.status().message()),
-                        "see whether muster-initiator runs there"});
+                        has_advice ? "" : "see whether muster-initiator runs there"});
   }
   findings.insert(findings.end(), gateways.begin(), gateways.end());
   PrintFindings(findings, options.common, environment);

@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/output/environment.h"
 #include "cli/server/options.h"
 #include "muster/base/status.h"
@@ -16,6 +19,7 @@ namespace muster::cli {
 
 namespace {
 
+constexpr char kInitiator[] = "muster-initiator";
 constexpr char kController[] = "muster-controller";
 
 // What a wait may last longer than it was told to, for a last look at how things are.
@@ -33,6 +37,20 @@ rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
   return channel;
 }
 
+// Why no connection to `peer` came to be, for people; nullopt: there was one. gRPC tells that by
+// words alone: "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7700: …".
+std::optional<std::string> WhyNotConnected(absl::string_view message, const Peer& peer) {
+  if (!absl::StartsWith(message, "failed to connect to all addresses") &&
+      !absl::StartsWith(message, "DNS resolution failed")) {
+    return std::nullopt;
+  }
+  const std::vector<absl::string_view> last = absl::StrSplit(message, "; last error: ");
+  absl::string_view why = last.back();
+  absl::ConsumePrefix(&why, "UNKNOWN: ");
+  return absl::StrCat("cannot connect: ", why, "; see whether ", peer.program,
+                      peer.program == kInitiator ? ", or `muster up`," : "", " runs there");
+}
+
 }  // namespace
 
 bool Serves(const v1::Instance& instance) {
@@ -43,7 +61,8 @@ bool Serves(const v1::Instance& instance) {
 absl::Status Explain(const absl::Status& status, const Peer& peer) {
   if (absl::IsCancelled(status)) return Explain(absl::UnavailableError(status.message()), peer);
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
-    return base::Annotate(status, peer.address);
+    const std::optional<std::string> why = WhyNotConnected(status.message(), peer);
+    return base::Annotate(why.has_value() ? absl::UnavailableError(*why) : status, peer.address);
   }
   const std::optional<rpc::ErrorReason> reason = rpc::Reason(status);
   if (reason.has_value() && reason->reason == "NO_SUCH_JOB") {
@@ -60,7 +79,7 @@ absl::Status Explain(const absl::Status& status, const Peer& peer) {
 
 absl::StatusOr<std::unique_ptr<MeshClient>> MeshClient::Open(const ServerOptions& options) {
   std::unique_ptr<MeshClient> mesh(new MeshClient(options, ChannelOptionsFor(options)));
-  MUSTER_ASSIGN_OR_RETURN(mesh->initiator_, mesh->Connect(options.address, "muster-initiator"));
+  MUSTER_ASSIGN_OR_RETURN(mesh->initiator_, mesh->Connect(options.address, kInitiator));
   return mesh;
 }
 

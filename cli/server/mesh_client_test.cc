@@ -22,6 +22,21 @@ v1::Instance Processor(const std::string& version, v1::Role role = v1::ROLE_PROC
   return instance;
 }
 
+// It is the first that a new user sees who has started nothing yet.
+TEST(ExplainTest, SaysWhatToLookAtWhereNothingListens) {
+  const Peer peer{"127.0.0.1:7700", "muster-initiator", nullptr};
+  const absl::Status explained =
+      Explain(absl::UnavailableError("failed to connect to all addresses; last error: UNKNOWN: "
+                                     "ipv4:127.0.0.1:7700: Connection refused"),
+              peer);
+  EXPECT_EQ(explained,
+            absl::UnavailableError("127.0.0.1:7700: cannot connect: ipv4:127.0.0.1:7700: "
+                                   "Connection refused; see whether muster-initiator, or "
+                                   "`muster up`, runs there"));
+  EXPECT_EQ(Explain(absl::UnavailableError("it is draining"), peer),
+            absl::UnavailableError("127.0.0.1:7700: it is draining"));
+}
+
 TEST(HandlerInventoryTest, AreThoseOfProcessorsThatStay) {
   std::vector<v1::Instance> instances = {Processor("2"), Processor("1"), Processor("2"),
                                          Processor("3"), Processor("4", v1::ROLE_CONTROLLER)};
