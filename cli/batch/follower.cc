@@ -69,7 +69,11 @@ absl::StatusOr<v1::BatchStatus> Follower::AwaitEnd(absl::Duration timeout,
     base::MutexLock lock(&mu_);
     bool is_late = false;
     while (!end_.has_value() && !is_late) {
-      if (stop.stop_requested()) return absl::CancelledError("stopped waiting");
+      if (stop.stop_requested()) {
+        return absl::CancelledError(absl::StrCat("stopped waiting; batch ", batch_.load(),
+                                                 " goes on, and `muster batch watch ",
+                                                 batch_.load(), "` shows it"));
+      }
       is_late = environment_->clock->WaitUntil(&changed_, &mu_, deadline);
     }
     if (end_.has_value()) return *end_;

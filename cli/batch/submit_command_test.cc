@@ -302,6 +302,17 @@ TEST_F(WatchCommandTest, SeesAtItsLastLookThatABatchHasEnded) {
   EXPECT_EQ(cancelled.err, "muster: batch 7 was cancelled\n");
 }
 
+// A submit that waits tells the number nowhere else.
+TEST_F(WatchCommandTest, NamesTheBatchThatGoesOnWhenItIsStopped) {
+  ASSERT_TRUE(kStopsAreBlocked);
+  batches_.news = {Standing(v1::BATCH_STATE_SEALED)};
+  batches_.on_watch = [] { kill(getpid(), SIGTERM); };
+  const Done done = RunOnServer({"batch", "watch", "7", "-q"});
+  EXPECT_EQ(done.code, kInterrupted);
+  EXPECT_EQ(done.err,
+            "muster: stopped waiting; batch 7 goes on, and `muster batch watch 7` shows it\n");
+}
+
 // It had the time of any call: against a frozen server the command ended half a minute late.
 TEST_F(WatchCommandTest, EndsSoonAfterItsTimeIsUpAlsoIfTheServerIsFrozen) {
   batches_.batches[7] = Waiting("no queue answers");

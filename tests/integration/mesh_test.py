@@ -380,7 +380,9 @@ class InterruptTest(FaultTest):
         for process in (self.submission, watch):
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=READY_SECONDS)
-            self.assertEqual((process.returncode, errors), (130, "muster: stopped waiting\n"))
+            self.assertEqual((process.returncode, errors),
+                             (130, "muster: stopped waiting; batch 1 goes on, and "
+                                   "`muster batch watch 1` shows it\n"))
         self.gate.open()
         self.assert_exact(self.data, ROWS, self.submit("billing", self.data))
 
