@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -90,7 +91,24 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
+// The commands of that name which the families of `app` have: "batch submit".
+std::vector<std::string> CommandsOfFamilies(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> found;
+  for (const std::string& family : CommandNames(app)) {
+    const std::vector<std::string> names = CommandNames(*app.get_subcommand(family));
+    if (std::find(names.begin(), names.end(), word) == names.end()) continue;
+    found.push_back(absl::StrCat(family, " ", word));
+  }
+  return found;
+}
+
 std::string ExplainCommand(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> found = CommandsOfFamilies(app, word);
+  if (!found.empty()) {
+    return absl::StrCat(ItHas(app), " no command ", base::Quoted(word),
+                        found.size() == 1 ? "; did you mean " : "; there are ",
+                        base::ListNames(found), found.size() == 1 ? "?" : "");
+  }
   const std::vector<std::string> names = CommandNames(app);
   const std::string meant = base::DidYouMean(word, names);
   return absl::StrCat(

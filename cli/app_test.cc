@@ -77,6 +77,14 @@ TEST_F(MisuseTest, ListsTheCommandsWhereNoneIsNear) {
             Not(HasSubstr("serve-handler"))));
 }
 
+TEST_F(MisuseTest, NamesTheFamilyOfACommandThatIsGivenWithoutIt) {
+  EXPECT_THAT(Complaint({"submit", "shop"}),
+              StartsWith("muster: there is no command 'submit'; did you mean 'batch submit'?\n"));
+  EXPECT_THAT(Complaint({"pause"}),
+              StartsWith("muster: there is no command 'pause'; there are 'schedule pause', "
+                         "'worker pause'\n"));
+}
+
 TEST_F(MisuseTest, NamesAMistypedOptionBeforeWhatIsMissingForIt) {
   EXPECT_EQ(Complaint({"run", "job.yaml", "--inptu", "x"}),
             "muster: run has no option '--inptu'; did you mean '--input'?\n"
