@@ -113,10 +113,9 @@ void Gateway::Handle(const http::Request& request,
   }
   const auto& [call, operation] = std::get<Admitted>(admitted);
   if (polls_ != nullptr && operation == auth::Operation::kGetMessages) {
-    // What is wrong with the request, the operation below says.
-    if (const auto get = operations::ReadWaitingGet(call, stores_)) {
-      return AnswerWhenThere(call, begun, *get, exchange);
-    }
+    const protocol::OrError<operations::Get> get = operations::ReadGet(call, stores_);
+    if (get.ok()) return AnswerWhenThere(call, begun, *get, exchange);
+    return exchange->Answer(ToReply(call, begun, get.error()));
   }
   exchange->Answer(Run(std::get<Admitted>(admitted), begun));
 }
@@ -132,10 +131,11 @@ void Gateway::AnswerWhenThere(const operations::Call& call, const Begun& begun,
                       : operations::Outcome(protocol::FromStore(messages.status()));
     exchange->Answer(ToReply(call, begun, std::move(outcome)));
   };
+  const bool may_wait = get.settings.long_poll > absl::ZeroDuration();
   // Those that wait come first.
-  if (!polls_->HasWaiters(get.queue)) {
+  if (!may_wait || !polls_->HasWaiters(get.queue)) {
     const auto messages = take();
-    if (!messages.ok() || !messages->empty()) return done(messages);
+    if (!may_wait || !messages.ok() || !messages->empty()) return done(messages);
   }
   const auto ticket =
       polls_->Wait(get.queue, get.settings.long_poll, std::move(take), std::move(done));

@@ -177,6 +177,38 @@ TEST_F(WaitingGatewayTest, AnswersNothingWhenTheTimeIsUpAndWhenItDrains) {
   EXPECT_THAT(Get()->Await().body, HasSubstr("<QueueMessagesList/>"));
 }
 
+// Counts who asks for metadata.
+class MetadataCounter final : public queue::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+  absl::StatusOr<queue::Metadata> GetMetadata(const queue::QueueId& queue) override {
+    ++asked;
+    return InterceptedStore::GetMetadata(queue);
+  }
+  int asked = 0;
+};
+
+TEST_F(WaitingGatewayTest, AsksForTheMetadataOfAQueueOnceWhetherTheGetWaitsOrNot) {
+  MetadataCounter counter(&waking_);
+  stores_.queues = &counter;
+  Gateway gateway(&authenticator_, &throttle_, stores_, nullptr, &polls_);
+  http::Request request;
+  request.method = "GET";
+  request.target = With(auth::testing::ServiceSas(), "/sally/my-queue/messages");
+  request.headers = {{"Host", "localhost:1"}};
+  request.peer_ip = "192.0.2.1";
+  const auto waits = std::make_shared<KeptExchange>();
+  gateway.Handle(request, waits);
+  EXPECT_EQ(polls_.waiters(), 1);
+  EXPECT_EQ(counter.asked, 1);
+  ASSERT_TRUE(queues_->SetMetadata({"sally", "my-queue"}, {}).ok());
+  const auto at_once = std::make_shared<KeptExchange>();
+  gateway.Handle(request, at_once);
+  EXPECT_THAT(at_once->Await().body, HasSubstr("<QueueMessagesList/>"));
+  EXPECT_EQ(counter.asked, 2);
+  polls_.Drain();
+}
+
 TEST_F(WaitingGatewayTest, AnswersWhatIsWrongAtOnce) {
   http::Request request;
   request.method = "GET";

@@ -47,6 +47,7 @@ http::Reply ShowMessages(const std::vector<queue::Message>& messages, const Call
 }
 
 protocol::OrError<Get> ReadGet(const Call& call, const Stores& stores) {
+  if (const auto problem = CheckQueueName(call.resource.queue)) return *problem;
   protocol::Parameters parameters(call.target);
   Get get;
   get.queue = call.queue();
@@ -65,13 +66,6 @@ protocol::OrError<Get> ReadGet(const Call& call, const Stores& stores) {
     get.settings.long_poll = std::min(get.settings.long_poll, absl::Seconds(timeout));
   }
   return get;
-}
-
-std::optional<Get> ReadWaitingGet(const Call& call, const Stores& stores) {
-  if (CheckQueueName(call.resource.queue).has_value()) return std::nullopt;
-  const protocol::OrError<Get> get = ReadGet(call, stores);
-  if (!get.ok() || get->settings.long_poll == absl::ZeroDuration()) return std::nullopt;
-  return *get;
 }
 
 Outcome GetMessages(const Call& call, const Stores& stores) {

@@ -4,7 +4,6 @@
 // those that were received too often into the poison queue.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +25,8 @@ struct Get {
   std::string holder;  // HolderOf
 };
 
-// Errors are those of the parameters; QueueNotFound.
+// Errors are those of the queue's name and of the parameters; QueueNotFound.
 protocol::OrError<Get> ReadGet(const Call& call, const Stores& stores);
-// nullopt: the get does not wait, or is wrong in some way.
-std::optional<Get> ReadWaitingGet(const Call& call, const Stores& stores);
 http::Reply ShowMessages(const std::vector<queue::Message>& messages, const Call& call);
 
 // As QueueStore::Receive. A message that was received settings.max_dequeues times already is moved
