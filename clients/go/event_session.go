@@ -42,10 +42,10 @@ func (h *eventHandlers) guarded(partition int32, call func() error) (words strin
 
 func (h *eventHandlers) failed(partition int32, err error) string {
 	h.tell(ProcessorError{Partition: partition, Operation: "handle", Err: err})
-	if err.Error() == "" {
-		return "failed"
+	if words := toWords(fmt.Sprint(err)); words != "" { // an error may be a nil that panics
+		return words
 	}
-	return toWords(err.Error())
+	return "failed"
 }
 
 // eventSession is one call of ProcessEvents.

@@ -18,6 +18,9 @@ import (
 // maxAnswerBytes are of the 4 MiB that a message may have; the rest is for what is around an answer.
 const maxAnswerBytes = maxMessageBytes - 1024
 
+// maxAfter is what processors take.
+const maxAfter = 7 * 24 * time.Hour
+
 // outcome is what becomes of an item instead of its results.
 type outcome struct {
 	kind  string // retry, defer or dead
@@ -27,8 +30,8 @@ type outcome struct {
 
 func (o *outcome) Error() string { return o.kind + ": " + o.why }
 
-// Retry is for a Work to return: try again, after some time or, if that is 0, when the job's retry policy
-// says; counts as an attempt.
+// Retry is for a Work to return: try again, after some time, at most 7 days, or, if that is 0, when the job's
+// retry policy says; counts as an attempt.
 func Retry(why string, after time.Duration) error { return &outcome{"retry", why, after} }
 
 // Defer is for a Work to return: not now, and not the item's fault; as Retry, but the attempt does not
@@ -154,11 +157,17 @@ func (c *call) start(sent *musterv1.HandlerItem) {
 	}
 	go func() {
 		defer stop()
+		defer func() {
+			if started.answer == nil { // by runtime.Goexit
+				started.answer = &musterv1.HandlerAnswer{Item: item.Name}
+				setOutcome(started.answer, errors.New("the work has ended its goroutine"))
+			}
+			select {
+			case c.ended <- started:
+			case <-c.stream.Context().Done():
+			}
+		}()
 		started.answer = answer(ctx, c.work, item)
-		select {
-		case c.ended <- started:
-		case <-c.stream.Context().Done():
-		}
 	}()
 }
 
@@ -203,7 +212,7 @@ func setOutcome(told *musterv1.HandlerAnswer, err error) {
 	var meant *outcome
 	if !errors.As(err, &meant) {
 		slog.Error("muster: an item failed", "item", told.GetItem(), "error", err)
-		meant = &outcome{kind: "retry", why: err.Error()}
+		meant = &outcome{kind: "retry", why: fmt.Sprint(err)} // an error may be a nil that panics
 	}
 	why := toWords(meant.why)
 	if why == "" {
@@ -211,7 +220,7 @@ func setOutcome(told *musterv1.HandlerAnswer, err error) {
 	}
 	var after *durationpb.Duration
 	if meant.after != 0 {
-		after = durationpb.New(meant.after)
+		after = durationpb.New(min(max(meant.after, 0), maxAfter))
 	}
 	switch meant.kind {
 	case "dead":

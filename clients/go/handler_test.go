@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -313,6 +314,43 @@ func TestAnItemIsAnsweredWithItsSumsAndWhatIsRejected(t *testing.T) {
 	}
 	if _, err := processor.call.Recv(); err != io.EOF {
 		t.Errorf("the call ended with %v", err)
+	}
+}
+
+// brokenError panics where it is nil, as those of many programs do.
+type brokenError struct{ what string }
+
+func (b *brokenError) Error() string { return b.what }
+
+func TestAnItemIsAnsweredWhateverItsHandlerDoes(t *testing.T) {
+	does := map[string]func() error{
+		"ends": func() error { runtime.Goexit(); return nil },
+		"nil":  func() error { var broken *brokenError; return broken },
+		"long": func() error { return errors.New(strings.Repeat("x", 5_000_000)) },
+		"past": func() error { return Retry("late", -time.Second) },
+		"far":  func() error { return Defer("", 1000*time.Hour) },
+	}
+	processor := greeted(t, serve(t, func(_ context.Context, item *Item, _ *Results) error {
+		return does[item.Name]()
+	}, HandlerOptions{}))
+	ask := func(name string) *musterv1.HandlerAnswer {
+		processor.give(name)
+		return processor.answer()
+	}
+	if got := ask("ends").GetRetry().GetWhy(); got != "the work has ended its goroutine" {
+		t.Errorf("ended: %q", got)
+	}
+	if got := ask("nil").GetRetry().GetWhy(); got != "<nil>" {
+		t.Errorf("a nil error: %q", got)
+	}
+	if got := ask("long").GetRetry().GetWhy(); got != strings.Repeat("x", 1000) {
+		t.Errorf("a long reason has %d bytes", len(got))
+	}
+	if got := ask("past").GetRetry(); got.After == nil || got.After.AsDuration() != 0 {
+		t.Errorf("a time that is over: %v", got)
+	}
+	if got := ask("far").GetDefer(); got.GetAfter().AsDuration() != 7*24*time.Hour || got.GetWhy() != "no reason given" {
+		t.Errorf("a time that is far: %v", got)
 	}
 }
 

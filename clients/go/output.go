@@ -18,6 +18,7 @@ import (
 const (
 	maxRecordBytes     = 64 << 10
 	fieldOverheadBytes = 4
+	maxWordBytes       = 1000 // of a reason, of which 512 are kept
 )
 
 // OutputKind says what the values of an output column are.
@@ -171,9 +172,11 @@ func toFields(columns []OutputColumn, values Values) ([]string, error) {
 // isText says whether a message and a report can have the text.
 func isText(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
-// toWords makes words that a message can have of a reason. gRPC ends the whole call for a text that is not UTF-8,
-// such as one that was cut within a character.
-func toWords(reason string) string { return strings.ToValidUTF8(reason, "\uFFFD") }
+// toWords makes words that a message can have of a reason, the first of them: one that is too large ends a call.
+// gRPC ends the whole call, too, for a text that is not UTF-8, such as one that was cut within a character.
+func toWords(reason string) string {
+	return strings.ToValidUTF8(reason[:min(len(reason), maxWordBytes)], "\uFFFD")
+}
 
 func toField(column OutputColumn, value any) (string, error) {
 	if column.Kind == TextOutput {

@@ -254,6 +254,44 @@ class HandlerServerTest(unittest.TestCase):
         self.assertEqual(dead.dead.why, "never")
         self.assertEqual(bug.retry.why, "ZeroDivisionError: oops")
 
+    def answers_to(self, raised):
+        """What becomes of items whose handler raises these."""
+        def fail(item, results):
+            raise raised[int(item.name)]
+
+        processor = self.serve(fail)
+        processor.greet()
+        with self.assertLogs("muster", "ERROR"):
+            for place in range(len(raised)):
+                processor.give(str(place))
+            return [processor.answer() for _ in raised]
+
+    def test_an_item_is_answered_whatever_is_raised(self):
+        class Speechless(Exception):
+            def __str__(self):
+                raise ValueError("no words")
+
+        ended, speechless, none, seconds, error, empty = self.answers_to([
+            SystemExit(3), Speechless(), muster.Dead(None), muster.Retry("soon", 5),
+            muster.Dead(ValueError("broken")), muster.Defer("")])
+        self.assertEqual(ended.retry.why, "SystemExit: 3")
+        self.assertEqual(speechless.retry.why, "Speechless")
+        self.assertEqual(none.dead.why, "None")
+        self.assertRegex(seconds.retry.why, "^TypeError: ")
+        self.assertEqual(error.dead.why, "ValueError: broken")
+        self.assertEqual(empty.defer.why, "no reason given")
+
+    def test_a_reason_and_a_time_are_cut_to_what_processors_take(self):
+        day = datetime.timedelta(days=1)
+        dead, bug, past, far = self.answers_to([
+            muster.Dead("x" * 5_000_000), RuntimeError("x" * 5_000_000),
+            muster.Retry("late", -day), muster.Defer("later", 400 * day)])
+        self.assertEqual(dead.dead.why, "x" * 1000)
+        self.assertRegex(bug.retry.why, "^RuntimeError: x{900}")
+        self.assertTrue(past.retry.HasField("after"))
+        self.assertEqual(past.retry.after.ToTimedelta(), datetime.timedelta())
+        self.assertEqual(far.defer.after.ToTimedelta(), 7 * day)
+
     def test_half_a_character_in_a_reason_leaves_no_item_without_an_answer(self):
         outcomes = {"1/1": muster.Retry("\udcff?"), "1/2": muster.Defer("\udcff?"), "1/3": muster.Dead("\udcff?"),
                     "1/4": FileNotFoundError("\udcff?")}

@@ -126,7 +126,7 @@ export class EventSession {
       return "";
     } catch (error) {
       this.handlers.onError?.({ partition, operation: "handle", error, eventsLost: 0 });
-      return toWords(String(error)) || "failed";
+      return toWords(error) || "failed";
     }
   }
 }

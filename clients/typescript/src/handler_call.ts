@@ -12,8 +12,13 @@ import { Results } from "./results";
 
 /** Of the 4 MiB that a message may have; the rest is for what is around an answer. */
 const MAX_ANSWER_BYTES = (4 << 20) - 1024;
+/** As muster's processors take it: 7 days. */
+const MAX_AFTER_MS = 7 * 24 * 3600 * 1000;
 
-/** Thrown by a handler: try again, after some time or when the job's retry policy says; counts as an attempt. */
+/**
+ * Thrown by a handler: try again, after some time, at most 7 days, or when the job's retry policy says; counts as an
+ * attempt.
+ */
 export class Retry extends Error {
   constructor(readonly why: string, readonly afterMs?: number) {
     super(why);
@@ -162,15 +167,16 @@ function outcomeOf(error: unknown, item: Item): Pick<HandlerAnswer, "dead" | "de
   if (error instanceof Dead) return { dead: { why: reasonOf(error.why) } };
   if (error instanceof Retry) {
     const told = {
-      why: reasonOf(error.why), after: error.afterMs === undefined ? null : toDuration(error.afterMs),
+      why: reasonOf(error.why),
+      after: error.afterMs === undefined ? null : toDuration(Math.min(Math.max(error.afterMs, 0), MAX_AFTER_MS)),
     };
     return error instanceof Defer ? { defer: told } : { retry: told };
   }
   // Only this item has failed: others of the call need not suffer for it.
   console.error(`muster: item ${item.name} failed:`, error);
-  return { retry: { why: reasonOf(String(error)) } };
+  return { retry: { why: reasonOf(error) } };
 }
 
-function reasonOf(why: string): string {
-  return why === "" ? "no reason given" : toWords(why);
+function reasonOf(why: unknown): string {
+  return toWords(why) || "no reason given";
 }

@@ -10,6 +10,7 @@ import { Amount } from "./report";
 // As muster's processors count a record's bytes, and how many they take.
 const MAX_RECORD_BYTES = 64 << 10;
 const FIELD_OVERHEAD_BYTES = 4;
+const MAX_WORDS = 1000; // characters, of which 512 bytes are kept
 
 /** A column of a job's output records; `scale` is how many decimals are kept. */
 export interface OutputColumn {
@@ -61,16 +62,24 @@ export function toFields(columns: OutputColumn[], values: OutputValues): string[
 }
 
 /**
- * Words that a message can have: half a character, as of a text that was cut within one, becomes another one. A
- * receiver refuses all of a message for it.
+ * Words that a message can have, the first of them: one that is too large ends a call. Half a character, as of a
+ * text that was cut within one, becomes another one. A receiver refuses all of a message for it.
  */
-export function toWords(reason: string): string {
-  return Buffer.from(reason).toString();
+export function toWords(reason: unknown): string {
+  let text = "no words";
+  try {
+    text = String(reason);
+  } catch {} // an object that is none of a class
+  return wellFormed(text.slice(0, MAX_WORDS));
+}
+
+function wellFormed(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 /** Whether a message and a report can have the text. */
 export function isText(text: string): boolean {
-  return !text.includes("\0") && toWords(text) === text;
+  return !text.includes("\0") && wellFormed(text) === text;
 }
 
 function toField(column: OutputColumn, value: Amount | null): string {

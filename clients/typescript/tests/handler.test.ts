@@ -241,6 +241,27 @@ test("what a handler throws is an outcome", async () => {
   assert.equal((await ask("error")).retry?.why, "RangeError: broken");
 });
 
+test("an item is answered whatever its handler throws", async () => {
+  const thrown: Record<string, () => unknown> = {
+    nothing: () => undefined, wordless: () => Object.create(null), dead: () => new Dead(undefined as unknown as string),
+    long: () => new Dead("x".repeat(5_000_000)), past: () => new Retry("late", -1), far: () => new Defer("", 1e15),
+  };
+  const processor = await greeted(async (item) => {
+    throw thrown[item.name]();
+  });
+  const answers: Record<string, HandlerAnswer__Output> = {};
+  for (const name of Object.keys(thrown)) {
+    processor.give(name);
+    answers[name] = await processor.answer();
+  }
+  assert.equal(answers.nothing.retry?.why, "undefined");
+  assert.equal(answers.wordless.retry?.why, "no words");
+  assert.equal(answers.dead.dead?.why, "undefined");
+  assert.equal(answers.long.dead?.why, "x".repeat(1000));
+  assert.deepEqual([answers.past.retry?.after?.seconds, answers.past.retry?.after?.nanos], ["0", 0]);
+  assert.deepEqual([answers.far.defer?.after?.seconds, answers.far.defer?.why], ["604800", "no reason given"]);
+});
+
 test("a reason with half a character is another one, and no message that is refused", async () => {
   const half = "😀".slice(0, 1);
   const outcomes: Record<string, () => Error> = {

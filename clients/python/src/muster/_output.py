@@ -14,6 +14,7 @@ from muster.v1 import item_result_pb2, job_schema_pb2
 # As muster's processors count a record's bytes, and how many they take.
 _MAX_RECORD_BYTES = 64 << 10
 _FIELD_OVERHEAD_BYTES = 4
+_MAX_WORDS = 1000  # characters, of which 512 bytes are kept
 
 # None where a number is absent; an absent text is "".
 Value = Union[str, int, decimal.Decimal, None]
@@ -85,9 +86,14 @@ def _field(column: OutputColumn, value: Value) -> str:
     return f"{fitted(Measure(column.name, column.kind == 'int', column.scale), value):f}"
 
 
-def to_words(reason: str) -> str:
-    """Words that a message can have. It refuses half a character, such as one of a file name that is no text."""
-    return reason.encode(errors="replace").decode()
+def to_words(reason: object) -> str:
+    """Words that a message can have, the first of them: one that is too large ends a call. It refuses
+    half a character, too, such as one of a file name that is no text."""
+    try:
+        text = f"{type(reason).__name__}: {reason}" if isinstance(reason, BaseException) else str(reason)
+    except Exception:  # pylint: disable=broad-except
+        text = type(reason).__name__  # it cannot say what it is
+    return text[:_MAX_WORDS].encode(errors="replace").decode()
 
 
 def is_text(value: str) -> bool:

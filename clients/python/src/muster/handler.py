@@ -25,6 +25,8 @@ from muster.v1 import handler_service_pb2, handler_service_pb2_grpc, job_schema_
 PROTOCOL_VERSION = 1
 # Of the 4 MiB that a message may have; the rest is for what is around an answer.
 _MAX_ANSWER_BYTES = (4 << 20) - 1024
+# As muster's processors take them.
+_MAX_AFTER = datetime.timedelta(days=7)
 
 log = logging.getLogger("muster")
 
@@ -38,7 +40,8 @@ class Outcome(Exception):
 
 
 class Retry(Outcome):
-    """Try again, after some time or when the job's retry policy says; counts as an attempt."""
+    """Try again, after some time, at most 7 days, or when the job's retry policy says; counts as an
+    attempt."""
 
     def __init__(self, why: str, after: datetime.timedelta | None = None) -> None:
         super().__init__(why)
@@ -184,26 +187,28 @@ def _answer(work: Work, item: Item) -> handler_service_pb2.HandlerAnswer:
     results = Results(item.job.groups, frozenset(sent.line for sent in item.transactions),
                       item.job.outputs)
     try:
-        work(item, results)
-        answer.ok.CopyFrom(results.to_proto())
-        if answer.ByteSize() > _MAX_ANSWER_BYTES:
-            raise Dead(f"the results have {answer.ByteSize()} bytes, more than a message may have")
-    except Dead as dead:
-        answer.dead.CopyFrom(handler_service_pb2.Dead(why=to_words(dead.why)))
-    except Defer as defer:
-        answer.defer.CopyFrom(handler_service_pb2.Defer(why=to_words(defer.why)))
-        if defer.after is not None:
-            answer.defer.after.FromTimedelta(defer.after)
-    except Retry as retry:
-        answer.retry.CopyFrom(handler_service_pb2.Retry(why=to_words(retry.why)))
-        if retry.after is not None:
-            answer.retry.after.FromTimedelta(retry.after)
-    except Exception as error:
-        # Only this item has failed: others of the call need not suffer for it.
+        try:
+            work(item, results)
+            answer.ok.CopyFrom(results.to_proto())
+            if answer.ByteSize() > _MAX_ANSWER_BYTES:
+                raise Dead(f"the results have {answer.ByteSize()} bytes, more than a message may have")
+        except Dead as dead:
+            answer.dead.why = _why(dead.why)
+        except Retry as retry:
+            told: handler_service_pb2.Defer | handler_service_pb2.Retry = (
+                answer.defer if isinstance(retry, Defer) else answer.retry)
+            told.why = _why(retry.why)
+            if retry.after is not None:
+                told.after.FromTimedelta(min(max(retry.after, datetime.timedelta()), _MAX_AFTER))
+    except BaseException as error:  # pylint: disable=broad-except
+        # Only this item has failed: others of the call need not suffer for it. A sys.exit() ends no thread.
         log.exception("item %s failed", item.name)
-        why = to_words(f"{type(error).__name__}: {error}")
-        answer.retry.CopyFrom(handler_service_pb2.Retry(why=why))
+        answer.retry.CopyFrom(handler_service_pb2.Retry(why=_why(error)))
     return answer
+
+
+def _why(reason: object) -> str:
+    return to_words(reason) or "no reason given"
 
 
 class HandlerServer:

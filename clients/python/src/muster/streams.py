@@ -359,7 +359,7 @@ class _Session:
             call()
         except Exception as error:  # pylint: disable=broad-except
             self._handlers.tell(ProcessorError(partition, "handle", error))
-            return to_words(f"{type(error).__name__}: {error}")
+            return to_words(error)
         return ""
 
 
