@@ -137,9 +137,7 @@ absl::Status Controller::Turn() {
 absl::Status Controller::Gather() {
   const absl::Duration start = deps_.clock->Monotonic();
   for (;;) {
-    for (const auto& counter : counters_) {
-      MUSTER_RETURN_IF_ERROR(counter->Receive().status());
-    }
+    for (const auto& counter : counters_) MUSTER_RETURN_IF_ERROR(counter->Receive());
     if (HandIsEmpty()) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(const bool time_to_count, IsTimeToCount(start));
     if (time_to_count) return absl::OkStatus();

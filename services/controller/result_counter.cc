@@ -80,9 +80,8 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
       spans_(dependencies.spans, dependencies.clock, partition_),
       away_(options.unknown_batch_grace, dependencies.clock) {}
 
-absl::StatusOr<int> ResultCounter::Receive() {
+absl::Status ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
-  int received = 0;
   const absl::Time began = spans_.Now();
   while (!full() &&
          put_back_.size() + copies_.size() < static_cast<size_t>(options_.max_commit_results)) {
@@ -90,12 +89,11 @@ absl::StatusOr<int> ResultCounter::Receive() {
                               return deps_.queues->Receive(partition_, {page, options_.visibility});
                             }));
     for (queue::Message& message : messages) MUSTER_RETURN_IF_ERROR(Take(std::move(message)));
-    received += static_cast<int>(messages.size());
     if (static_cast<int>(messages.size()) < page) break;
   }
   spans_.RecordReceive(began);
   PutBack();
-  return received;
+  return absl::OkStatus();
 }
 
 absl::Status ResultCounter::Take(queue::Message message) {
@@ -264,7 +262,10 @@ absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
 absl::Status ResultCounter::Count() {
   if (!items_.empty()) {
     const absl::Status committed = Commit();
-    if (absl::IsNotFound(committed) && ForgetGone()) return GiveBack(committed);
+    if (absl::IsNotFound(committed) && ForgetGone()) {
+      GiveBack(committed);
+      return absl::OkStatus();
+    }
     MUSTER_RETURN_IF_ERROR(committed);
   }
   MUSTER_FAILPOINT("controller.before_delete");
@@ -296,7 +297,7 @@ bool ResultCounter::ForgetGone() {
   return any;
 }
 
-absl::Status ResultCounter::GiveBack(const absl::Status& why) {
+void ResultCounter::GiveBack(const absl::Status& why) {
   base::Log(base::kWarning, "results are looked at again: a batch of theirs was deleted",
             {{"queue", partition_.ToString()}, {"why", why.ToString()}});
   const auto give_back = [this](queue::Receipt receipt) {
@@ -310,7 +311,6 @@ absl::Status ResultCounter::GiveBack(const absl::Status& why) {
   PutBack();
   spans_.RecordSettle(began, why);
   EmptyHand();
-  return absl::OkStatus();
 }
 
 absl::Status ResultCounter::Commit() {
@@ -365,7 +365,11 @@ absl::Status ResultCounter::Settle() {
     MUSTER_FAILPOINT("controller.after_delete");
     for (size_t i = 0; i < deleted->size(); ++i) {
       if (!(*deleted)[i].ok()) continue;
-      for (const std::string& blob : blobs_[first + i]) DropBlob(blob);
+      // A blob that stays only costs space; one that goes before its message would cost results.
+      for (const std::string& blob : blobs_[first + i]) {
+        base::LogUnlessOk(base::kWarning, "a blob stays behind", deps_.blobs->Delete(blob),
+                          {{"blob", blob}});
+      }
     }
   }
   const absl::Span<const queue::DeadLetterRequest> hopeless = hopeless_;
@@ -376,12 +380,6 @@ absl::Status ResultCounter::Settle() {
     MUSTER_RETURN_IF_ERROR(buried.status());
   }
   return absl::OkStatus();
-}
-
-// Call this only once the blob's message is deleted. A blob that stays only costs space.
-void ResultCounter::DropBlob(const std::string& name) {
-  base::LogUnlessOk(base::kWarning, "a blob stays behind", deps_.blobs->Delete(name),
-                    {{"blob", name}});
 }
 
 absl::StatusOr<report::Progress> ResultCounter::GetProgress(uint64_t batch) {

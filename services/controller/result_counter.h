@@ -48,9 +48,8 @@ class ResultCounter {
   ResultCounter(queue::QueueId partition, const Options& options, const Events* events,
                 Dependencies dependencies, std::stop_token stop);
 
-  // Receives until the partition has no more messages, or the hand is full. Answers how many it
-  // received.
-  absl::StatusOr<int> Receive();
+  // Receives until the partition has no more messages, or the hand is full.
+  absl::Status Receive();
 
   // Counts and settles the results in the hand. On error their messages stay leased, and arrive
   // again when the leases lapse.
@@ -96,10 +95,9 @@ class ResultCounter {
   bool ForgetGone();
   // The messages of the hand, which could not be committed for the reason `why`, come again at
   // once.
-  absl::Status GiveBack(const absl::Status& why);
+  void GiveBack(const absl::Status& why);
   void EmptyHand();
   absl::Status Settle();
-  void DropBlob(const std::string& name);
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch);
   // `summary`: of the commit of the hand that this follows; null: it follows none.
   absl::Status Finish(const report::Progress& progress, const report::CommitSummary* summary);
