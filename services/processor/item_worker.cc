@@ -407,8 +407,8 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
   const auto due = static_cast<int>(records_.records.size());
   std::optional<handler::Results> own(std::in_place, &setup_->schema, due);
   const bool is_apart = IsToBeTakenApart(attempt, records_);
-  handler::Outcome outcome =
-      is_apart ? RunOneByOne(**handler, context, *own) : RunWhole(**handler, context, *own);
+  handler::Outcome outcome = is_apart ? RunOneByOne(**handler, context, *own)
+                                      : Call(**handler, context, TransactionsOf(records_), *own);
   if (outcome.kind == handler::Outcome::Kind::kUnfit) {
     // No failure of the handler: neither it nor its neighbours pay for a value that does not fit.
     own.emplace(&setup_->schema, due);
@@ -463,14 +463,7 @@ handler::Outcome ItemWorker::Call(handler::Handler& handler, handler::ItemContex
   return outcome;
 }
 
-handler::Outcome ItemWorker::RunWhole(handler::Handler& handler,
-                                      const handler::ItemContext& context,
-                                      handler::Results& results) {
-  return Call(handler, context, TransactionsOf(records_), results);
-}
-
-// Runs each transaction alone, so that a transaction on which the handler fails does not cost its
-// neighbours.
+// A transaction on which the handler fails does not cost its neighbours then.
 handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
                                          const handler::ItemContext& context,
                                          handler::Results& results) {

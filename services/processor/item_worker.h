@@ -105,9 +105,7 @@ class ItemWorker final : public listener::Subscriber {
   // it.
   handler::Outcome Call(handler::Handler& handler, handler::ItemContext context,
                         std::vector<handler::Transaction> transactions, handler::Results& results);
-  // Both need the item's records in records_.
-  handler::Outcome RunWhole(handler::Handler& handler, const handler::ItemContext& context,
-                            handler::Results& results);
+  // Runs each of records_ alone.
   handler::Outcome RunOneByOne(handler::Handler& handler, const handler::ItemContext& context,
                                handler::Results& results);
   // Parses into records_. DataLoss: the item does not fit its job or its own transaction count.
