@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A batch is bound to a revision of its job; the ledger keeps
-// that revision, so that RestoreJob can put it back.
-
+// A batch is bound to a revision of its job; the ledger keeps that revision, so that RestoreJob can
+// put it back.
 #include "services/initiator/batch/engine.h"
 
 #include <algorithm>
@@ -24,24 +23,6 @@
 namespace muster::initiator::batch {
 
 namespace {
-
-// Puts the job of a batch back if the registry has lost it (JobRegistry::Restore), and publishes
-// that to processors as `instance`. Nothing is owned.
-absl::Status RestoreInto(const ledger::Batch& batch, job::JobRegistry* jobs, bus::TriggerBus* bus,
-                         const std::string& instance) {
-  MUSTER_ASSIGN_OR_RETURN(const bool restored, jobs->Restore({.name = batch.job,
-                                                              .definition = batch.job_definition,
-                                                              .revision = batch.job_revision,
-                                                              .updated = batch.created}));
-  if (!restored) return absl::OkStatus();
-  base::Log(base::kWarning, "put back what was gone of a job, from the ledger of its batch",
-            {{"job", batch.job}, {"revision", batch.job_revision}, {"batch", batch.number}});
-  base::LogUnlessOk(
-      base::kWarning, "others learn of a restored job only when they look for it",
-      bus->Publish({.from = instance, .payload = bus::JobChangedEvent{.job = batch.job}}),
-      {{"job", batch.job}});
-  return absl::OkStatus();
-}
 
 // How long the engine trusts that the registry still has the job, unless a queue shows a loss: with
 // thousands of open batches, asking at every step would cost too much.
@@ -352,7 +333,19 @@ void BatchEngine::LeaveLine() {
 
 absl::Status BatchEngine::RestoreJob(const ledger::Batch& batch) {
   if (tools_.jobs == nullptr) return absl::OkStatus();
-  return RestoreInto(batch, tools_.jobs, tools_.stores.bus, tools_.options.instance);
+  MUSTER_ASSIGN_OR_RETURN(const bool restored,
+                          tools_.jobs->Restore({.name = batch.job,
+                                                .definition = batch.job_definition,
+                                                .revision = batch.job_revision,
+                                                .updated = batch.created}));
+  if (!restored) return absl::OkStatus();
+  base::Log(base::kWarning, "put back what was gone of a job, from the ledger of its batch",
+            {{"job", batch.job}, {"revision", batch.job_revision}, {"batch", batch.number}});
+  base::LogUnlessOk(base::kWarning, "others learn of a restored job only when they look for it",
+                    tools_.stores.bus->Publish({.from = tools_.options.instance,
+                                                .payload = bus::JobChangedEvent{.job = batch.job}}),
+                    {{"job", batch.job}});
+  return absl::OkStatus();
 }
 
 absl::Status BatchEngine::RestoreJobIfDue(const ledger::Batch& batch) {
@@ -372,10 +365,6 @@ absl::StatusOr<report::Progress> BatchEngine::AskReport() {
 absl::Status BatchEngine::CleanUp(const ledger::Batch& batch) {
   if (tools_.damaged != nullptr) tools_.damaged->Clear(number_);
   MUSTER_RETURN_IF_ERROR(EndSuspension());
-  return DeleteBlobs(batch);
-}
-
-absl::Status BatchEngine::DeleteBlobs(const ledger::Batch& batch) {
   return retention::DeleteNeedlessBlobs(tools_.stores.ledger, tools_.report_client,
                                         tools_.stores.blobs, batch);
 }

@@ -218,8 +218,6 @@ class BatchEngine {
                       int64_t counted);
   // Of a batch that is over: nothing is kept of it but what a redrive needs.
   absl::Status CleanUp(const ledger::Batch& batch);
-  // Deletes the blobs of claim-checked items that nothing can need again.
-  absl::Status DeleteBlobs(const ledger::Batch& batch);
 
   const uint64_t number_;
   const EngineDependencies tools_;
