@@ -209,11 +209,6 @@ absl::Duration BatchScheduler::CheckIntervalLocked() const {
                   options_.check_spacing * static_cast<double>(entries_.size()));
 }
 
-std::optional<std::pair<absl::Duration, uint64_t>> BatchScheduler::NextLocked() const {
-  if (due_.empty()) return std::nullopt;
-  return *due_.begin();
-}
-
 void BatchScheduler::RestoreRequests() {
   base::MutexLock lock(&mu_);
   restore_at_ = tools_.stores.clock->Monotonic();
@@ -247,10 +242,9 @@ void BatchScheduler::Run() {
       mu_.Lock();
       continue;
     }
-    const auto next = NextLocked();
-    const absl::Duration due = next.has_value() ? next->first : absl::InfiniteDuration();
+    const absl::Duration due = due_.empty() ? absl::InfiniteDuration() : due_.begin()->first;
     if (due <= now && now < sweep_at_ + kLateSweep) {
-      ProcessDue(next->second);
+      ProcessDue(due_.begin()->second);
     } else if (sweep_at_ <= now) {
       sweep_at_ = absl::InfiniteDuration();  // one thread sweeps at a time
       mu_.Unlock();

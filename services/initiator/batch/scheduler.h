@@ -175,9 +175,6 @@ class BatchScheduler {
   void ScheduleLocked(uint64_t batch, Entry* entry, absl::Duration step_at, absl::Duration ask_at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
-  // The batch that is due next, and when; nullopt: no batch is due.
-  std::optional<std::pair<absl::Duration, uint64_t>> NextLocked() const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Steps the batch, and asks the report for its progress; releases mu_ meanwhile.
   void ProcessDue(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Asks the report for the batch's progress; releases mu_ meanwhile. The caller has set

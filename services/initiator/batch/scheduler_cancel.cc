@@ -87,6 +87,7 @@ absl::Status BatchScheduler::RecordCancel(uint64_t batch, const std::string& rea
   MUSTER_RETURN_IF_ERROR(decided);
   return ledger->Cancel(batch, now, reason);
 }
+
 absl::Status BatchScheduler::CancelRefused(uint64_t batch, const absl::Status& why) {
   base::Log(base::kError, "a batch is cancelled: its content is not what the job reads",
             {{"batch", batch}, {"why", why.ToString()}});
