@@ -46,9 +46,6 @@ struct Idling {
   int64_t calls() const { return lapse / interval * calls_per_interval; }
 };
 
-// The papers' example: eight hours a day, busy for a quarter of them; in the remaining 22 hours
-// each thread makes one call per second.
-inline Idling PollingDay(int threads) { return {absl::Hours(22), absl::Seconds(1), threads}; }
 inline constexpr int kDaysOfAMonth = 30;
 
 // "$2.38"; smaller amounts get more digits, as in "$0.0001".

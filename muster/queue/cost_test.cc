@@ -7,30 +7,20 @@
 
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
-#include "tests/fakes/base/fake_clock.h"
 
 namespace muster::queue {
 
 namespace {
 
+// Eight hours a day, busy for a quarter of them; in the other 22 hours each thread polls once a
+// second.
 TEST(BillTest, PollingCostsWhatThePapersSay) {
   const Prices prices;
-  EXPECT_EQ(PollingDay(1).calls(), 79'200);
-  const int64_t month = PollingDay(1).calls() * kDaysOfAMonth;
-  EXPECT_EQ(ShowDollars(TransactionCost(month, prices)), "$2.38");
-  const int64_t month_of_many = PollingDay(200).calls() * kDaysOfAMonth;
-  EXPECT_EQ(ShowDollars(TransactionCost(month_of_many, prices)), "$475.20");
-}
-
-// The papers' own loop, for one thread: poll, sleep a second, poll again.
-TEST(BillTest, ALoopThatPollsEachSecondMakesThatManyCallsInTheIdleHoursOfADay) {
-  base::FakeClock clock;
-  int64_t calls = 0;
-  for (const absl::Duration end = clock.Monotonic() + absl::Hours(22); clock.Monotonic() < end;) {
-    ++calls;
-    clock.Advance(absl::Seconds(1));
-  }
-  EXPECT_EQ(calls, PollingDay(1).calls());
+  Idling day{.lapse = absl::Hours(22), .interval = absl::Seconds(1), .calls_per_interval = 1};
+  EXPECT_EQ(day.calls(), 79'200);
+  EXPECT_EQ(ShowDollars(TransactionCost(day.calls() * kDaysOfAMonth, prices)), "$2.38");
+  day.calls_per_interval = 200;
+  EXPECT_EQ(ShowDollars(TransactionCost(day.calls() * kDaysOfAMonth, prices)), "$475.20");
 }
 
 TEST(BillTest, AddsUpTransactionsAndBusMessages) {
