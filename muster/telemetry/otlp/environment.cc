@@ -182,6 +182,8 @@ class SettingsReader {
       return Wrong(exporter, chosen,
                    absl::StrCat("write otlp, or none to leave ", SignalName(signal), " out"));
     }
+    // Its other variables may say what muster cannot do: that may be why it is left out.
+    if (chosen == "none") return absl::OkStatus();
     const auto [protocol, protocol_value] = TakeOf(signal, "PROTOCOL");
     if (!protocol_value.empty() && protocol_value != "grpc") {
       return Wrong(protocol, protocol_value,
@@ -189,7 +191,6 @@ class SettingsReader {
                    "(mostly 4317) as the endpoint");
     }
     MUSTER_RETURN_IF_ERROR(ReadConnection(signal, to));
-    if (chosen == "none") to->endpoint.clear();
     if (chosen == "otlp" && !to->is_sent()) {
       settings_.warnings.push_back(
           absl::StrCat(exporter, " is otlp, and no endpoint is set: nothing is sent; set ",
@@ -282,7 +283,8 @@ class SettingsReader {
     }
     constexpr char kTemporality[] = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
     const std::string temporality = Take(kTemporality);
-    if (temporality.empty() || absl::EqualsIgnoreCase(temporality, "cumulative")) {
+    if (temporality.empty() || absl::EqualsIgnoreCase(temporality, "cumulative") ||
+        !settings_.metrics.is_sent()) {
       return absl::OkStatus();
     }
     return Wrong(kTemporality, temporality,

@@ -95,6 +95,17 @@ TEST(OtlpSettingsTest, LeaveOutWhatIsSwitchedOff) {
   EXPECT_FALSE(Read({{"OTEL_SDK_DISABLED", "True"}, {"OTEL_TRACES_EXPORTER", "zipkin"}}).is_sent());
 }
 
+TEST(OtlpSettingsTest, LeaveOutASignalThatIsMeantForAnotherProtocol) {
+  const OtlpSettings settings =
+      Read({{"OTEL_METRICS_EXPORTER", "none"},
+            {"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf"},
+            {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta"}});
+  EXPECT_FALSE(settings.metrics.is_sent());
+  EXPECT_TRUE(settings.traces.is_sent());
+  EXPECT_THAT(settings.warnings,
+              ElementsAre(HasSubstr("without effect here: OTEL_EXPORTER_OTLP_METRICS_PROTOCOL")));
+}
+
 TEST(OtlpSettingsTest, TakeTheResourceDecodedAndTheNameOfTheServiceLast) {
   const OtlpSettings settings =
       Read({{"OTEL_RESOURCE_ATTRIBUTES", "team=a%20b%2Cc,service.name=other"},
