@@ -213,6 +213,10 @@ class DurableQueue {
       const std::function<absl::StatusOr<bool>(uint64_t, const NoteOrigin&)>& visit) const;
   // The sequence behind the message `after`; 0 if that is empty.
   absl::StatusOr<uint64_t> SequenceAfter(absl::string_view after) const;
+  // The first `most` from `from` on: of this queue without an origin, or moved here.
+  absl::StatusOr<std::map<uint64_t, std::optional<NoteOrigin>>> PoisonFrom(uint64_t from,
+                                                                           size_t most)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // nullopt when the message is no longer there.
   absl::StatusOr<std::optional<queue::PoisonMessage>> ReadMoved(uint64_t seq,
                                                                 const NoteOrigin& origin) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Messages between two queues of a store, and the notes that are kept beside messages.
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -227,12 +228,8 @@ absl::StatusOr<std::optional<queue::PoisonMessage>> DurableQueue::ReadMoved(
 }
 
 // Two sequences in order, which never have a message in common.
-absl::StatusOr<std::vector<queue::PoisonMessage>> DurableQueue::ListPoison(absl::string_view after,
-                                                                           int max_messages) {
-  MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
-  MUSTER_ASSIGN_OR_RETURN(const uint64_t from, SequenceAfter(after));
-  CatchUp();
-  const auto most = static_cast<size_t>(max_messages);
+absl::StatusOr<std::map<uint64_t, std::optional<NoteOrigin>>> DurableQueue::PoisonFrom(
+    uint64_t from, size_t most) {
   std::map<uint64_t, std::optional<NoteOrigin>> found;
   {
     base::MutexLock lock(&mu_);
@@ -247,15 +244,31 @@ absl::StatusOr<std::vector<queue::PoisonMessage>> DurableQueue::ListPoison(absl:
         found.emplace(seq, origin);
         return ++moved < most;
       }));
+  // Behind the last one of a sequence that was cut off, the other one may have more.
+  while (found.size() > most) found.erase(std::prev(found.end()));
+  return found;
+}
+
+absl::StatusOr<std::vector<queue::PoisonMessage>> DurableQueue::ListPoison(absl::string_view after,
+                                                                           int max_messages) {
+  MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
+  MUSTER_ASSIGN_OR_RETURN(uint64_t from, SequenceAfter(after));
+  CatchUp();
   std::vector<queue::PoisonMessage> page;
-  size_t bytes = 0;
-  for (const auto& [seq, origin] : found) {
-    if (page.size() == most || bytes >= queue::kMaxPutBytes) break;
-    MUSTER_ASSIGN_OR_RETURN(auto message,
-                            origin.has_value() ? ReadMoved(seq, *origin) : ReadPoison(seq));
-    if (!message.has_value()) continue;
-    bytes += message->body.size();
-    page.push_back(*std::move(message));
+  // Those that cannot be shown make no empty page, which would say that there are no more.
+  while (page.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(const auto found, PoisonFrom(from, static_cast<size_t>(max_messages)));
+    if (found.empty()) break;
+    size_t bytes = 0;
+    for (const auto& [seq, origin] : found) {
+      if (bytes >= queue::kMaxPutBytes) break;
+      MUSTER_ASSIGN_OR_RETURN(auto message,
+                              origin.has_value() ? ReadMoved(seq, *origin) : ReadPoison(seq));
+      if (!message.has_value()) continue;
+      bytes += message->body.size();
+      page.push_back(*std::move(message));
+    }
+    from = found.rbegin()->first + 1;
   }
   return page;
 }

@@ -218,6 +218,26 @@ TEST_F(RocksDbQueueStoreTest, ListsDamagedPoisonAndLeavesItThere) {
   EXPECT_EQ(store_->Redrive(queue_, {}, 10).value(), 0);
 }
 
+// A page of one must not be empty because the first message is damaged.
+TEST_F(RocksDbQueueStoreTest, ListsMovedPoisonBehindDamagedBodies) {
+  const queue::QueueId from{"acme", "from"};
+  ASSERT_TRUE(store_->CreateQueue(from, {}).ok());
+  for (const char* body : {"bad", "bad", "good"}) {
+    queue::NewMessage message;
+    message.body = body;
+    queue::MoveRequest request;
+    request.receipt = store_->Put(from, {message})->front().receipt;
+    request.cause = queue::Cause{"too often", 3, "sally", absl::Time()};
+    ASSERT_TRUE(store_->Move(from, queue_, {request})->front().ok());
+  }
+  for (uint64_t seq = 0; seq < 2; ++seq) Overwrite(kBody, MessageKey(1, seq), "garbage");
+  Open();
+  const auto page = *store_->ListPoison(queue_, "", 1);
+  ASSERT_EQ(page.size(), 1u);
+  EXPECT_EQ(page[0].body, "good");
+  EXPECT_THAT(*store_->ListPoison(queue_, page[0].message_id, 1), IsEmpty());
+}
+
 TEST_F(RocksDbQueueStoreTest, CountsOnWithDamagedCounters) {
   Put("a");
   Overwrite(kMeta, CountersKey(1), "garbage");
