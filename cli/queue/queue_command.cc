@@ -147,6 +147,14 @@ absl::Status Poison(const QueueOptions& options, const Environment& environment)
                     {"cause", message.cause.reason}});
   }
   PrintRows(table, json, options.common, environment);
+  if (messages.size() < static_cast<size_t>(options.max)) return absl::OkStatus();
+  // Whoever may not ask for the counts has the messages all the same.
+  const absl::StatusOr<queue::QueueStats> stats = admin->Stats(ParseQueue(options.queue));
+  const int64_t all = stats.ok() ? stats->poison : 0;
+  if (const int64_t more = all - static_cast<int64_t>(messages.size()); more > 0) {
+    *environment.err << "muster: " << Counted(static_cast<uint64_t>(more), "message")
+                     << " more; --max shows up to " << Grouped(queue::kMaxListPoison) << "\n";
+  }
   return absl::OkStatus();
 }
 

@@ -73,6 +73,13 @@ TEST_F(QueueCommandTest, ShowsMorePoisonThanThePageOfAStoreHolds) {
   EXPECT_THAT(RunBoth({"queue", "poison", "shop-in-0", "--max", "1000"}).out, HasSubstr(last));
 }
 
+TEST_F(QueueCommandTest, SaysHowMuchPoisonItDoesNotShow) {
+  for (int i = 0; i < 3; ++i) GiveUp(absl::StrCat("poison ", i));
+  EXPECT_EQ(RunBoth({"queue", "poison", "shop-in-0", "--max", "2"}).err,
+            "muster: 1 message more; --max shows up to 1,000\n");
+  EXPECT_EQ(RunBoth({"queue", "poison", "shop-in-0", "--max", "3"}).err, "");
+}
+
 TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
   ASSERT_TRUE(queues_->CreateQueue({"acme", "theirs"}, {}).ok());
   EXPECT_THAT(RunBoth({"queue", "list", "--account", "acme"}).out, HasSubstr("acme/theirs"));
