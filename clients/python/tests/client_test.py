@@ -241,6 +241,21 @@ class ProcessorTest(unittest.TestCase):
         self.assertEqual(heard, ["FileNotFoundError: ?"])
 
 
+    def test_an_event_is_not_handled_by_a_function_that_was_not_run(self):
+        heard = []
+
+        def hand_out(requests, context):
+            yield stream_service_pb2.ProcessEventsResponse(opened=stream_service_pb2.PartitionOpened())
+            yield stream_service_pb2.ProcessEventsResponse(event=stream_service_pb2.PartitionEvent())
+            heard.append(next(requests).handled.error)
+            yield from end(requests, context)
+
+        async def handle(partition, event):
+            pass
+        self.start(hand_out).run(handle)
+        self.assertRegex(heard[0], "^TypeError: a coroutine was returned")
+
+
 class JsonTest(unittest.TestCase):
     def test_decimals_are_written_as_they_are_wherever_they_stand(self):
         price = decimal.Decimal("0.10")

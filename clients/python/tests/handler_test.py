@@ -281,6 +281,21 @@ class HandlerServerTest(unittest.TestCase):
         self.assertEqual(error.dead.why, "ValueError: broken")
         self.assertEqual(empty.defer.why, "no reason given")
 
+    def test_work_that_only_begins_when_it_is_run_is_a_failure_and_not_an_empty_result(self):
+        async def coroutine(item, results):
+            total(item, results)
+
+        def generator(item, results):
+            yield total(item, results)
+
+        for work in (coroutine, generator):
+            processor = self.serve(work)
+            processor.greet()
+            with self.assertLogs("muster", "ERROR"):
+                processor.give("1/1", ("Ada", "1"))
+                why = processor.answer().retry.why
+            self.assertRegex(why, f"^TypeError: a {work.__name__} was returned")
+
     def test_a_reason_and_a_time_are_cut_to_what_processors_take(self):
         day = datetime.timedelta(days=1)
         dead, bug, past, far = self.answers_to([

@@ -20,6 +20,7 @@ from muster._channel import Path
 from muster._output import OutputColumn, to_columns, to_words
 from muster._report import Group, to_group
 from muster._results import Results
+from muster._work import check_done
 from muster.v1 import handler_service_pb2, handler_service_pb2_grpc, job_schema_pb2
 
 PROTOCOL_VERSION = 1
@@ -188,7 +189,7 @@ def _answer(work: Work, item: Item) -> handler_service_pb2.HandlerAnswer:
                       item.job.outputs)
     try:
         try:
-            work(item, results)
+            check_done(cast(Callable[..., object], work)(item, results))
             answer.ok.CopyFrom(results.to_proto())
             if answer.ByteSize() > _MAX_ANSWER_BYTES:
                 raise Dead(f"the results have {answer.ByteSize()} bytes, more than a message may have")

@@ -18,6 +18,7 @@ from muster._batch import to_time
 from muster._channel import Path, StreamStub, Tls, ask, open_channel, stream_stub
 from muster._output import to_words
 from muster._patience import may_pass
+from muster._work import check_done
 from muster.errors import MusterError, from_rpc, make_error
 from muster.v1 import stream_service_pb2 as pb
 
@@ -304,15 +305,12 @@ class _Session:
             with self._lock:
                 self._contexts[opened.partition] = context
             if self._handlers.on_initializing is not None:
-                self._guard(opened.partition, lambda: self._initialize(context))
+                initialize = self._handlers.on_initializing
+                self._guard(opened.partition, lambda: initialize(context))
         elif kind == "event":
             pool.submit(self._handle, response.event.partition, response.event.event)
         elif kind == "closing":
             pool.submit(self._close, response.closing.partition, response.closing.reason)
-
-    def _initialize(self, context: PartitionContext) -> None:
-        if self._handlers.on_initializing is not None:
-            self._handlers.on_initializing(context)
 
     def _resolve(self, answer: pb.CheckpointSaved) -> None:
         with self._lock:
@@ -353,10 +351,10 @@ class _Session:
         self._requests.put(pb.ProcessEventsRequest(
             handled=pb.PartitionHandled(partition=partition, error=error)))
 
-    def _guard(self, partition: int, call: Callable[[], None]) -> str:
+    def _guard(self, partition: int, call: Callable[[], object]) -> str:
         """What `call` raised, in words; "": nothing."""
         try:
-            call()
+            check_done(call())
         except Exception as error:  # pylint: disable=broad-except
             self._handlers.tell(ProcessorError(partition, "handle", error))
             return to_words(error)
