@@ -130,6 +130,11 @@ class ResultsTest(unittest.TestCase):
             with self.subTest(key=key), self.assertRaisesRegex(muster.Unfit, "customer: not UTF-8 text"):
                 self.results.add(spent(1, key))
 
+    def test_a_key_that_is_no_text_is_a_mistake_of_the_program(self):
+        for key in (b"Ada", 7, None):
+            with self.subTest(key=key), self.assertRaisesRegex(TypeError, "customer: a .+ is no text"):
+                self.results.add(spent(1, key))
+
     def test_rows_that_are_none_of_the_job_are_a_mistake_of_the_program(self):
         for rows in ({"nobody": muster.Row({}, {})}, {"total": muster.Row({}, {"spent": 1})}):
             with self.assertRaises(KeyError):

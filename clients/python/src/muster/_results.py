@@ -79,6 +79,8 @@ class Results:
 
 
 def _fit_key(name: str, key: str) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{name}: a {type(key).__name__} is no text")
     if not is_text(key):
         raise Unfit(f"{name}: not UTF-8 text")
     if len(key.encode()) > MAX_KEY_BYTES:
