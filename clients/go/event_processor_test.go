@@ -3,6 +3,7 @@ package muster
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 )
 
@@ -66,20 +67,21 @@ func TestClosingAProcessorEndsARunThatWaitsForALostServer(t *testing.T) {
 	expectClosed(t, <-ended)
 }
 
-// gRPC would end the call, and the processor with it.
-func TestAnErrorThatIsNoTextEndsNoSession(t *testing.T) {
+// expectTold has a processor handle an event so, and looks what its server is told of it.
+func expectTold(t *testing.T, want string, handle func() error) {
+	t.Helper()
 	fake, _ := startFake(t)
 	fake.events.answers = make(chan string, 1)
 	member := newMember(t, fake.reports.address)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- member.Run(t.Context(), EventHandlers{
-			OnEvent: func(context.Context, *PartitionContext, Event) error { return errors.New("\xc3") },
+			OnEvent: func(context.Context, *PartitionContext, Event) error { return handle() },
 		})
 	}()
 	select {
 	case told := <-fake.events.answers:
-		if told != "\uFFFD" {
+		if told != want {
 			t.Errorf("told: %q", told)
 		}
 	case err := <-ended:
@@ -89,4 +91,23 @@ func TestAnErrorThatIsNoTextEndsNoSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectClosed(t, <-ended)
+}
+
+// gRPC would end the call, and the processor with it.
+func TestAnErrorThatIsNoTextEndsNoSession(t *testing.T) {
+	expectTold(t, "\uFFFD", func() error { return errors.New("\xc3") })
+}
+
+func TestAnEventIsAnsweredWhoseHandlerEndsItsGoroutine(t *testing.T) {
+	expectTold(t, "the handler has ended its goroutine", func() error {
+		runtime.Goexit()
+		return nil
+	})
+}
+
+func TestAnErrorThatIsANilIsAnswered(t *testing.T) {
+	expectTold(t, "<nil>", func() error {
+		var broken *brokenError
+		return broken
+	})
 }

@@ -182,9 +182,12 @@ func (s *eventSession) work(ctx context.Context, partition int32, call func() er
 		case <-ctx.Done():
 			return // the server is lost, and hears no answer
 		}
-		why := s.handlers.guarded(partition, call)
-		s.send(&musterv1.ProcessEventsRequest{Message: &musterv1.ProcessEventsRequest_Handled{
-			Handled: &musterv1.PartitionHandled{Partition: partition, Error: why}}})
+		why := "the handler has ended its goroutine" // by runtime.Goexit
+		defer func() {
+			s.send(&musterv1.ProcessEventsRequest{Message: &musterv1.ProcessEventsRequest_Handled{
+				Handled: &musterv1.PartitionHandled{Partition: partition, Error: why}}})
+		}()
+		why = s.handlers.guarded(partition, call)
 	}()
 }
 
