@@ -10,6 +10,7 @@ import { StreamEvent, toEvent } from "./event_producer";
 import type { EventHandlers, PartitionContext } from "./event_processor";
 import { toWords } from "./output";
 import { toNumber, v1 } from "./protos";
+import { checkDone } from "./work";
 
 interface Save {
   resolve(): void;
@@ -122,7 +123,7 @@ export class EventSession {
   /** What `call` throws, in words, after `onError` was told; "": nothing. */
   private async guarded(partition: number, call: () => void | Promise<void>): Promise<string> {
     try {
-      await call();
+      checkDone(await call());
       return "";
     } catch (error) {
       this.handlers.onError?.({ partition, operation: "handle", error, eventsLost: 0 });

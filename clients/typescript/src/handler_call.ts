@@ -9,6 +9,7 @@ import { OutputColumn, toWords } from "./output";
 import { handlerAnswer, toDuration, toMilliseconds, toNumber } from "./protos";
 import { Group } from "./report";
 import { Results } from "./results";
+import { checkDone } from "./work";
 
 /** Of the 4 MiB that a message may have; the rest is for what is around an answer. */
 const MAX_ANSWER_BYTES = (4 << 20) - 1024;
@@ -153,7 +154,7 @@ async function answerTo(work: Work, item: Item): Promise<HandlerAnswer> {
   const results = new Results(
     item.job.groups, new Set(item.transactions.map(({ line }) => line)), item.job.outputs);
   try {
-    await work(item, results);
+    checkDone(await work(item, results));
     const answer: HandlerAnswer = { item: item.name, ok: results.toProto() };
     const size = handlerAnswer.size(answer);
     if (size > MAX_ANSWER_BYTES) throw new Dead(`the results have ${size} bytes, more than a message may have`);

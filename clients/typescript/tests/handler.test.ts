@@ -262,6 +262,12 @@ test("an item is answered whatever its handler throws", async () => {
   assert.deepEqual([answers.far.defer?.after?.seconds, answers.far.defer?.why], ["604800", "no reason given"]);
 });
 
+test("work that yields is a failure and not an empty result", async () => {
+  const processor = await greeted(async function* () {} as unknown as Work);
+  processor.give("1/1", ["Ada", "1"]);
+  assert.match((await processor.answer()).retry?.why ?? "", /^TypeError: a generator was returned/);
+});
+
 test("a reason with half a character is another one, and no message that is refused", async () => {
   const half = "😀".slice(0, 1);
   const outcomes: Record<string, () => Error> = {
