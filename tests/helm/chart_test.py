@@ -509,6 +509,13 @@ class ScalingTest(ChartTest):
                          ' + sum(max by (queue) (muster_queue_in_flight{queue=~"retail-in",'
                          'namespace="mesh"}))')
 
+    def test_keda_asks_for_a_queue_by_the_name_that_metrics_have(self):
+        spec = self.render("scaler.mode=keda", "scaler.keda.prometheus=http://p:9090", "scaler.keda.matchers=",
+                           "metrics.enabled=true", "pools.default.jobs={retail_python=2,a__b-,retail}").get(
+                               "ScaledObject", "muster-processor-default")["spec"]
+        self.assertIn('(muster_queue_backlog{queue=~"retail-python-in|a-b-in|retail-in"})',
+                      spec["triggers"][0]["metadata"]["query"])
+
     def test_an_hpa_keeps_one_replica(self):
         for name in ("an HPA", "an HPA by CPU"):
             spec = rendered(name).get("HorizontalPodAutoscaler", "muster-processor-default")["spec"]
