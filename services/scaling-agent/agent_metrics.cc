@@ -2,9 +2,11 @@
 #include "services/scaling-agent/agent_metrics.h"
 
 #include <optional>
+#include <string>
 
 #include "muster/item/queue_names.h"
 #include "muster/telemetry/catalogue.h"
+#include "services/scaling-agent/queue_watch.h"
 
 namespace muster::scaling_agent {
 namespace {
@@ -34,11 +36,17 @@ void SetTarget(const TargetLoop& loop, telemetry::Samples* samples) {
   }
 }
 
+// The name that all metrics have for a queue of the rules, which may be "retail_python-in", after
+// the job, where the queue is retail-python-in.
+std::string LabelOf(const std::string& queue) {
+  const std::optional<std::string> job = JobOf(queue, {});
+  return job.has_value() ? item::LogicalInput(*job) : item::LogicalName(queue);
+}
+
 void SetPromise(const scaling::rules::Target& target, telemetry::Samples* samples) {
   if (!target.sla_max.has_value()) return;
   for (const std::string& queue : target.queues) {
-    samples->Set(telemetry::kSlaTarget, {item::LogicalName(queue)},
-                 absl::ToDoubleSeconds(*target.sla_max));
+    samples->Set(telemetry::kSlaTarget, {LabelOf(queue)}, absl::ToDoubleSeconds(*target.sla_max));
   }
 }
 

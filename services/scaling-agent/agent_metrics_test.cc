@@ -80,7 +80,8 @@ class AgentMetricsTest : public ::testing::Test {
   AgentMetricsTest() {
     queues_.Create("in-0");
     std::ofstream(dir_ / "rules.yaml") << "targets: {billing: {kind: process, name: p, "
-                                          "queues: [retail-in-0], sla: {max: 90s}}}\n";
+                                          "queues: [retail-in-0, credit_notes-in], sla: {max: "
+                                          "90s}}}\n";
     auto rules =
         scaling::rules::RulesWatch::Open(dir_ / "rules.yaml", absl::ZeroDuration(), &clock_);
     EXPECT_TRUE(rules.ok()) << rules.status();
@@ -122,6 +123,8 @@ TEST_F(AgentMetricsTest, ShowsItsTargetsOnceItLeads) {
   EXPECT_EQ(Shown(registry_, desired), 0);
   EXPECT_EQ(Shown(registry_, R"(muster_scale_actuated{pool="billing"})"), 1);
   EXPECT_EQ(Shown(registry_, promise), 90);
+  EXPECT_EQ(Shown(registry_, R"(muster_sla_target_seconds{queue="credit-notes-in"})"), 90)
+      << "as other metrics call the queues of the job credit_notes";
   for (const char* state : {"ready", "idle", "starting", "parked", "draining"}) {
     EXPECT_EQ(
         Shown(registry_, absl::StrCat("muster_workers{pool=\"billing\",state=\"", state, "\"}")), 0)
