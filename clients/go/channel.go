@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,8 +111,21 @@ func (r *renewedTLS) ServerHandshake(connection net.Conn) (net.Conn, credentials
 
 func (r *renewedTLS) Clone() credentials.TransportCredentials { return r }
 
+// checkAddress: gRPC takes 443 for a port that is missing, and looks for hosts of any name.
+func checkAddress(address string) error {
+	host, digits, err := net.SplitHostPort(address)
+	port, noNumber := strconv.ParseUint(digits, 10, 16)
+	if err != nil || noNumber != nil || port == 0 || host == "" || strings.ContainsAny(host, "/@ \t\r\n") {
+		return fmt.Errorf("muster: the address %q must be HOST:PORT, such as localhost:7700 or [::1]:7700", address)
+	}
+	return nil
+}
+
 // open connects with its first call, and again whenever it must.
 func open(address string, files pemFiles) (*grpc.ClientConn, error) {
+	if err := checkAddress(address); err != nil {
+		return nil, err
+	}
 	transport := insecure.NewCredentials()
 	if files.wanted() {
 		renewed, err := newRenewedTLS(files)

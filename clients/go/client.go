@@ -65,6 +65,11 @@ func NewClient(server string, options Options) (*Client, error) {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
+	if options.Controller != "" {
+		if err := checkAddress(options.Controller); err != nil {
+			return nil, err
+		}
+	}
 	c := &Client{options: options, closed: make(chan struct{})}
 	channel, err := open(server, c.files())
 	if err != nil {

@@ -379,6 +379,32 @@ func TestAnErrorCarriesTheFieldsThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatIsNotHostAndPortIsRefusedWithTheFormThatItMustHave(t *testing.T) {
+	for _, address := range []string{"", "localhost", "localhost:", ":7700", "localhost:http", "localhost:0",
+		"localhost:65536", "::1:7700", "[::1]", "http://localhost:7700", "me@localhost:7700", "local host:7700"} {
+		_, ofServer := NewClient(address, Options{})
+		_, ofProducer := NewEventProducer(address, "homes", Options{})
+		_, ofProcessor := NewEventProcessor(address, "homes", "store", EventProcessorOptions{})
+		refusals := []error{ofServer, ofProducer, ofProcessor}
+		if address != "" {
+			_, ofController := NewClient("localhost:7700", Options{Controller: address})
+			refusals = append(refusals, ofController)
+		}
+		for i, err := range refusals {
+			if err == nil || !strings.Contains(err.Error(), "must be HOST:PORT") {
+				t.Errorf("%d of %q: %v", i, address, err)
+			}
+		}
+	}
+	for _, address := range []string{"localhost:7700", "127.0.0.1:1", "[::1]:65535", "mesh.example.org:7700"} {
+		client, err := NewClient(address, Options{Controller: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = client.Close()
+	}
+}
+
 func TestACertificateAndItsKeyGoTogether(t *testing.T) {
 	if _, err := NewClient("localhost:7700", Options{Certificate: "me.pem"}); err == nil {
 		t.Error("was taken")

@@ -256,6 +256,22 @@ class ProcessorTest(unittest.TestCase):
         self.assertRegex(heard[0], "^TypeError: a coroutine was returned")
 
 
+class AddressTest(unittest.TestCase):
+    def test_what_is_not_host_and_port_is_refused_with_the_form_that_it_must_have(self):
+        for address in ("localhost", "localhost:", ":7700", "localhost:http", "localhost:0", "localhost:65536",
+                        "::1:7700", "[::1]", "http://localhost:7700", "me@localhost:7700", "local host:7700",
+                        "localhost:7700\n"):
+            for make in (lambda: muster.Client(address), lambda: muster.Client(controller=address),
+                         lambda: muster.EventProducer(address, "homes"),
+                         lambda: muster.EventProcessor(address, "homes", "store")):
+                with self.subTest(address=address), self.assertRaisesRegex(ValueError, "must be HOST:PORT"):
+                    make()
+
+    def test_names_and_addresses_of_both_kinds_are_taken(self):
+        for address in ("localhost:7700", "127.0.0.1:1", "[::1]:65535", "mesh.example.org:7700"):
+            muster.Client(address, controller=address).close()
+
+
 class JsonTest(unittest.TestCase):
     def test_decimals_are_written_as_they_are_wherever_they_stand(self):
         price = decimal.Decimal("0.10")

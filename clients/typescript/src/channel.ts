@@ -41,6 +41,16 @@ export const CHANNEL_OPTIONS: grpc.ChannelOptions = {
   }),
 };
 
+/** `address`, HOST:PORT: gRPC takes 443 for a port that is missing, and looks for hosts of any name. */
+export function checkedAddress(address: string): string {
+  const form = /^(?:\[[^\][/@\s]*:[^\][/@\s]*\]|[^\][:/@\s]+):([0-9]{1,5})$/.exec(address);
+  const port = Number(form?.[1]);
+  if (!(port >= 1 && port <= 65535)) {
+    throw new TypeError(`the address '${address}' must be HOST:PORT, such as localhost:7700 or [::1]:7700`);
+  }
+  return address;
+}
+
 function read(path: string | undefined): Buffer | null {
   return path === undefined ? null : readFileSync(path);
 }

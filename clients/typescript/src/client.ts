@@ -17,7 +17,7 @@ import type { SubmitHeader } from "./generated/muster/v1/SubmitHeader";
 import { ask, hear, present } from "./ask";
 import { Batch, BatchState, toBatch } from "./batch";
 import { Answer, CalledRecord, CallOptions, toAnswer } from "./call";
-import { CHANNEL_OPTIONS, clientCredentials, PemFiles } from "./channel";
+import { CHANNEL_OPTIONS, checkedAddress, clientCredentials, PemFiles } from "./channel";
 import { Content, opened, Source } from "./content";
 import { MusterError } from "./errors";
 import { FailedTransaction, FailureReader } from "./failures";
@@ -123,9 +123,10 @@ export class Client extends ScheduleClient {
   private readonly mesh;
   protected readonly schedules;
 
-  /** `server` is an initiator's HOST:PORT. It is connected to with the first call. */
+  /** `server` is an initiator's HOST:PORT; TypeError: it is not. It is connected to with the first call. */
   constructor(server = "localhost:7700", private readonly options: ClientOptions = {}) {
     super();
+    for (const address of [server, options.controller ?? server]) checkedAddress(address);
     this.credentials = clientCredentials(options);
     this.batches = new v1.BatchService(server, this.credentials, CHANNEL_OPTIONS);
     this.calls = new v1.CallService(server, this.credentials, CHANNEL_OPTIONS);

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { ProcessEventsStart } from "./generated/muster/v1/ProcessEventsStart";
-import { CHANNEL_OPTIONS, clientCredentials, PemFiles } from "./channel";
+import { CHANNEL_OPTIONS, checkedAddress, clientCredentials, PemFiles } from "./channel";
 import { MusterError } from "./errors";
 import { StreamEvent } from "./event_producer";
 import { EventSession } from "./event_session";
@@ -78,7 +78,7 @@ export class EventProcessor {
 
   /** `server` is an initiator's HOST:PORT. */
   constructor(server: string, stream: string, group: string, options: EventProcessorOptions = {}) {
-    this.streams = new v1.StreamService(server, clientCredentials(options), CHANNEL_OPTIONS);
+    this.streams = new v1.StreamService(checkedAddress(server), clientCredentials(options), CHANNEL_OPTIONS);
     this.start = { stream, group, member: options.member ?? "", beginAt: options.beginAt ?? 0 };
     if (options.intervalMs !== undefined) this.start.interval = toDuration(options.intervalMs);
   }

@@ -5,7 +5,7 @@ import type { AppendEventsRequest } from "./generated/muster/v1/AppendEventsRequ
 import type { AppendEventsResponse__Output } from "./generated/muster/v1/AppendEventsResponse";
 import type { StreamEvent__Output } from "./generated/muster/v1/StreamEvent";
 import { ask } from "./ask";
-import { CHANNEL_OPTIONS, clientCredentials, PemFiles } from "./channel";
+import { CHANNEL_OPTIONS, checkedAddress, clientCredentials, PemFiles } from "./channel";
 import { toDate, toNumber, v1 } from "./protos";
 
 /** Where an event lies. */
@@ -46,7 +46,7 @@ export class EventProducer {
 
   /** `server` is an initiator's HOST:PORT; a call takes `timeoutMs` (30 s) at most, with its tries. */
   constructor(server: string, private readonly stream: string, private readonly options: PemFiles & { timeoutMs?: number } = {}) {
-    this.streams = new v1.StreamService(server, clientCredentials(options), CHANNEL_OPTIONS);
+    this.streams = new v1.StreamService(checkedAddress(server), clientCredentials(options), CHANNEL_OPTIONS);
   }
 
   close(): void {

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import * as grpc from "@grpc/grpc-js";
 
-import { Client, jsonLines, MusterError, SubmitProgress } from "../src";
+import { Client, EventProcessor, EventProducer, jsonLines, MusterError, SubmitProgress } from "../src";
 import { EventSession } from "../src/event_session";
 import { Patience } from "../src/patience";
 import { breakOff, failure, FakeInitiator } from "./fake_initiator";
@@ -346,6 +346,19 @@ test("a connection that breaks is unavailable, also where gRPC takes it for a mi
   assert.deepEqual([error.code, error.said], ["UNAVAILABLE", said]);
   initiator.fails = failure(grpc.status.INTERNAL, "a broken invariant");
   assert.equal((await failed(client.get(7))).code, "INTERNAL");
+});
+
+test("an address that is not HOST:PORT is refused with the form that it must have", () => {
+  for (const address of ["", "localhost", "localhost:", ":7700", "localhost:http", "localhost:0", "localhost:65536",
+    "::1:7700", "[::1]", "http://localhost:7700", "me@localhost:7700", "local host:7700", "localhost:7700\n"]) {
+    for (const make of [() => new Client(address), () => new Client("localhost:7700", { controller: address }),
+      () => new EventProducer(address, "homes"), () => new EventProcessor(address, "homes", "store")]) {
+      assert.throws(make, (error: Error) => error instanceof TypeError && error.message.includes("must be HOST:PORT"));
+    }
+  }
+  for (const address of ["localhost:7700", "127.0.0.1:1", "[::1]:65535", "mesh.example.org:7700"]) {
+    new Client(address, { controller: address }).close();
+  }
 });
 
 test("a certificate and its key go together", () => {

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import ssl
 import threading
 import weakref
@@ -58,8 +59,17 @@ class Tls:
         return any(path is not None for path in (self.ca, self.certificate, self.key))
 
 
+def check_address(address: str) -> None:
+    """gRPC takes 443 for a port that is missing, and looks for hosts of any name."""
+    form = re.fullmatch(r"(\[[^][/@\s]*:[^][/@\s]*\]|[^][:/@\s]+):([0-9]{1,5})", address)
+    if form is None or not 1 <= int(form[2]) <= 65535:
+        raise ValueError(f"the address {address!r} must be HOST:PORT, such as localhost:7700 or [::1]:7700")
+
+
 def open_channel(address: str, tls: Tls) -> grpc.Channel:
-    """Connects with its first call, and again whenever it must. OSError: a file cannot be used."""
+    """Connects with its first call, and again whenever it must. ValueError: the address is not HOST:PORT.
+    OSError: a file cannot be used."""
+    check_address(address)
     if not tls.wanted():
         return grpc.insecure_channel(address, _OPTIONS)
     if (tls.certificate is None) != (tls.key is None):

@@ -17,8 +17,8 @@ import grpc
 
 from muster._batch import Batch, BatchState, from_time, to_batch
 from muster._call import Answer, Record, to_answer, to_request
-from muster._channel import (Path, Tls, ask, batch_stub, call_stub, hear, job_stub, mesh_stub,
-                             open_channel, report_stub, schedule_stub)
+from muster._channel import (Path, Tls, ask, batch_stub, call_stub, check_address, hear, job_stub,
+                             mesh_stub, open_channel, report_stub, schedule_stub)
 from muster._content import Content, Source, opened
 from muster._failures import (FailedTransaction, FailureReader, RetriedBatch,
                               retry_rejections)
@@ -59,7 +59,7 @@ class Client:
                  controller: str | None = None, timeout: float = 30.0,
                  patience: float = 120.0) -> None:
         """`server` is an initiator's HOST:PORT, `controller` that of the one which has the report;
-        without it, the initiator is asked.
+        without it, the initiator is asked. ValueError: one has another form.
 
         Plaintext, unless one of these PEM files is named: `ca` has the roots that the servers'
         certificates must come from, without it gRPC's own are taken; `certificate` and `key` say
@@ -68,6 +68,8 @@ class Client:
         self._tls = Tls(ca, certificate, key)
         self._timeout = timeout
         self._patience = patience
+        if controller:
+            check_address(controller)
         self._controller = controller
         self._channel = open_channel(server, self._tls)
         self._batches = batch_stub(self._channel)
