@@ -42,6 +42,11 @@ void HealthIssues::EndFailing() {
   failing_.clear();
 }
 
+bool HealthIssues::is_failing() const {
+  base::MutexLock lock(&mu_);
+  return !failing_.empty();
+}
+
 void HealthIssues::SetProbe(Probe probe) {
   base::MutexLock lock(&mu_);
   probe_ = std::move(probe);

@@ -38,6 +38,7 @@ class HealthIssues {
   // noted.
   void NoteFailing(absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
   void EndFailing() ABSL_LOCKS_EXCLUDED(mu_);
+  bool is_failing() const ABSL_LOCKS_EXCLUDED(mu_);
   // why() calls `probe` while nothing else is known. `probe` returns at once, from any thread.
   void SetProbe(Probe probe) ABSL_LOCKS_EXCLUDED(mu_);
 

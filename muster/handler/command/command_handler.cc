@@ -15,6 +15,7 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/handler/command/conversation.h"
+#include "muster/handler/command/failure_log.h"
 #include "muster/handler/command/program.h"
 #include "muster/handler/command/protocol.h"
 #include "muster/os/child_process.h"
@@ -44,11 +45,13 @@ constexpr int kFailuresUntilIssue = 2;
 class CommandHandler final : public handler::Handler {
  public:
   CommandHandler(const handler::JobSchema& schema, CommandOptions options, os::ProcessSpec program,
-                 std::shared_ptr<os::Spawner> spawner, std::unique_ptr<Watchdog> watchdog)
+                 std::shared_ptr<os::Spawner> spawner, std::shared_ptr<FailureLog> failure_log,
+                 std::unique_ptr<Watchdog> watchdog)
       : schema_(schema),
         options_(std::move(options)),
         program_(std::move(program)),
         spawner_(std::move(spawner)),
+        failure_log_(std::move(failure_log)),
         watchdog_(std::move(watchdog)),
         errors_(options_.clock) {}
 
@@ -73,6 +76,8 @@ class CommandHandler final : public handler::Handler {
         return NotTaken(absl::StrCat("does not run: ", started.message()));
       }
       errors_.SetItem(item.id());
+      // What a program writes before it fails, it writes with each item.
+      errors_.SetQuiet(!failure_log_->TellsNext());
       errors_.Forget();
       const ConversationEnd end =
           conversation_->Ask(EncodeRequest(schema_, item, allowed_, results), allowed_);
@@ -276,6 +281,7 @@ class CommandHandler final : public handler::Handler {
     ++answers_;
     has_answered_ = true;
     failures_ = 0;
+    failure_log_->NoteAnswer();
     in_vain_since_.reset();
     if (options_.health != nullptr) options_.health->Works();
     if (is_unfit) return Outcome::Unfit(std::string(outcome.status().message()));
@@ -329,10 +335,11 @@ class CommandHandler final : public handler::Handler {
         base::ExponentialBackoff(++failures_, options_.first_restart_delay, max_delay);
     if (failures_ >= kFailuresUntilIssue) Tell();
     restart_at_ = options_.clock->Monotonic() + delay;
-    base::Log(base::kWarning, "handler program failed",
+    const FailureLog::Failure failure = failure_log_->Note();
+    base::Log(failure.is_told ? base::kWarning : base::kDebug, "handler program failed",
               {{"job", schema_.job},
                {"why", why_},
-               {"failures_in_a_row", failures_},
+               {"failures_in_a_row", failure.in_a_row},
                {"restart_after", absl::FormatDuration(delay)}});
   }
 
@@ -357,6 +364,7 @@ class CommandHandler final : public handler::Handler {
   const os::ProcessSpec program_;
   // Shared: it has to outlive the programs of all handlers, and the factory may be gone by then.
   const std::shared_ptr<os::Spawner> spawner_;
+  const std::shared_ptr<FailureLog> failure_log_;  // of all handlers of the factory, as spawner_
   const std::unique_ptr<Watchdog> watchdog_;
   StderrLog errors_;
   std::unique_ptr<os::ScratchFolder> scratch_;  // with child_, which it outlives
@@ -366,7 +374,7 @@ class CommandHandler final : public handler::Handler {
   bool has_started_ = false;                    // a program, ever
   bool has_answered_ = false;                   // likewise
   absl::Duration allowed_;                      // for the current item
-  int failures_ = 0;                            // in a row
+  int failures_ = 0;                            // in a row, of its own program
   // Since when no program has taken an item; nullopt: the latest one did.
   std::optional<absl::Duration> in_vain_since_;
   absl::Duration restart_at_ = -absl::InfiniteDuration();
@@ -377,12 +385,13 @@ class CommandHandler final : public handler::Handler {
 
 handler::HandlerFactory CommandHandlerFactory(CommandOptions options) {
   auto spawner = std::make_shared<os::Spawner>();
-  return [options = std::move(options), spawner](const handler::JobSchema& schema)
+  auto failure_log = std::make_shared<FailureLog>(options.health);
+  return [options = std::move(options), spawner, failure_log](const handler::JobSchema& schema)
              -> absl::StatusOr<std::unique_ptr<handler::Handler>> {
     MUSTER_ASSIGN_OR_RETURN(os::ProcessSpec program, ProgramOf(options));
     MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Watchdog> watchdog, Watchdog::Create(options.clock));
     return std::make_unique<CommandHandler>(schema, options, std::move(program), spawner,
-                                            std::move(watchdog));
+                                            failure_log, std::move(watchdog));
   };
 }
 

@@ -86,7 +86,8 @@ struct CommandOptions {
 // with status 0 after an answer, and says nothing of the next item, is started anew for it. Each
 // program has a folder of its own for temporary files (TMPDIR), which is removed after it. When the
 // stop token is set the program is killed at once and the item released. What the program writes to
-// stderr is logged.
+// stderr is logged. Of failures in a row of all programs of a factory, the log tells the
+// first ones each, then some (failure_log.h).
 handler::HandlerFactory CommandHandlerFactory(CommandOptions options);
 
 }  // namespace muster::handler::command

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
@@ -134,6 +135,70 @@ TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatExits) {
   EXPECT_THAT(outcome.why, MatchesRegex("the handler's program exited with status 3, peak memory "
                                         "[0-9]+ MiB; stderr: boom"));
   EXPECT_THAT(log_.lines(), Contains(AllOf(HasSubstr("item=1/7"), HasSubstr("line=boom"))));
+}
+
+// The counts with which the log warns of a failure, and how many lines of stderr it has.
+class ToldFailuresTest : public CommandHandlerTest {
+ protected:
+  ToldFailuresTest() {
+    options_.health = std::make_shared<handler::HealthIssues>();
+    Program(absl::StrCat("read -r line; [ -e mended ] || { echo boom >&2; exit 3; }; ", kAnswer));
+  }
+  void Fail(int times) {
+    for (int i = 0; i < times; ++i) ASSERT_EQ(Process().kind, Kind::kRetry);
+  }
+  std::vector<int> Told() const {
+    std::vector<int> told;
+    for (const std::string& line : log_.lines()) {
+      const std::vector<std::string> parts = absl::StrSplit(line, "failures_in_a_row=");
+      if (parts.size() == 2 && absl::StrContains(line, "level=warning")) {
+        told.push_back(std::stoi(parts[1]));
+      }
+    }
+    return told;
+  }
+  int LinesOfStderr() const {
+    int found = 0;
+    for (const std::string& line : log_.lines()) {
+      if (absl::StrContains(line, "line=boom")) ++found;
+    }
+    return found;
+  }
+};
+
+TEST_F(ToldFailuresTest, AreTheFirstAndThenThoseThatHaveDoubled) {
+  Fail(13);
+  EXPECT_THAT(Told(), ElementsAre(1, 2, 3, 6, 12));
+  EXPECT_EQ(LinesOfStderr(), 5);
+}
+
+TEST_F(ToldFailuresTest, AreCountedAnewAfterAnAnswer) {
+  Fail(5);
+  std::ofstream(folder_ / "mended") << "";
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  std::filesystem::remove(folder_ / "mended");
+  Fail(1);
+  EXPECT_THAT(Told(), ElementsAre(1, 2, 3, 1));
+}
+
+TEST_F(ToldFailuresTest, AreThoseOfAllProgramsOfAJob) {
+  const handler::HandlerFactory factory = CommandHandlerFactory(options_);
+  for (int i = 0; i < 6; ++i) {
+    handler_ = *factory(schema_);
+    Fail(1);
+  }
+  EXPECT_THAT(Told(), ElementsAre(1, 2, 3, 6));
+}
+
+// What has noted that issue tells of it.
+TEST_F(ToldFailuresTest, AreOnlyTheFirstWhileTheJobHasThemAsAnIssue) {
+  options_.health->NoteFailing("its last 10 attempts gave no result");
+  Fail(13);
+  EXPECT_THAT(Told(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(LinesOfStderr(), 3);
+  options_.health->EndFailing();
+  Fail(1);
+  EXPECT_THAT(Told(), ElementsAre(1, 2, 3, 14));
 }
 
 TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatASignalKills) {

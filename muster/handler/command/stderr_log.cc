@@ -90,6 +90,10 @@ std::string StderrLog::LastLines() const {
 }
 
 bool StderrLog::TakeFromWindow() {
+  if (is_quiet_) {
+    ++left_out_;
+    return false;
+  }
   const absl::Duration now = clock_->Monotonic();
   if (now >= window_end_) {
     TellLeftOut();
@@ -105,7 +109,7 @@ bool StderrLog::TakeFromWindow() {
 }
 
 void StderrLog::TellLeftOut() {
-  if (left_out_ == 0) return;
+  if (left_out_ == 0 || is_quiet_) return;
   base::Log(base::kWarning, "handler stderr was too much", {{"lines_left_out", left_out_}});
   left_out_ = 0;
 }

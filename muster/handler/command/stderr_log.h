@@ -35,6 +35,9 @@ class StderrLog {
   // Lines that end from now on belong to the work item `item`.
   void SetItem(std::string item) { item_ = std::move(item); }
 
+  // While it is quiet, lines are left out; how many is told after that.
+  void SetQuiet(bool is_quiet) { is_quiet_ = is_quiet; }
+
   void Append(absl::string_view bytes);
 
   // The program has ended: what it wrote last is a line even without a line feed.
@@ -55,6 +58,7 @@ class StderrLog {
 
   base::Clock* const clock_;
   std::string item_;
+  bool is_quiet_ = false;
   std::string line_;  // as far as it has come
   std::deque<std::string> last_lines_;
   bool in_traceback_ = false;

@@ -64,6 +64,18 @@ TEST_F(StderrLogTest, LogsOnlySoManyLinesPerWindowAndTellsHowManyItLeftOut) {
   EXPECT_THAT(capture_.lines().back(), HasSubstr("line=after"));
 }
 
+TEST_F(StderrLogTest, KeepsTheLastLinesWhileItIsQuietAndTellsAfterwardsHowManyItLeftOut) {
+  log_.SetQuiet(true);
+  log_.Append("boom\nboom again\n");
+  log_.EndLine();
+  EXPECT_TRUE(capture_.lines().empty());
+  EXPECT_EQ(log_.LastLines(), "boom | boom again");
+  log_.SetQuiet(false);
+  log_.Append("after\n");
+  EXPECT_THAT(capture_.lines(),
+              ElementsAre(HasSubstr("lines_left_out=2"), HasSubstr("line=after")));
+}
+
 TEST_F(StderrLogTest, TellsHowManyItLeftOutWhenTheProgramEnds) {
   for (int i = 0; i < StderrLog::kMaxLines + 5; ++i) log_.Append(absl::StrCat("line ", i, "\n"));
   log_.EndLine();
