@@ -213,7 +213,14 @@ class LocalBatchAdmin final : public BatchAdmin {
   absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) override {
     const absl::StatusOr<ledger::Batch> recorded = ledger_->Get(batch);
     // What the report has of a batch can be shown without the ledger.
-    if (!IsCancelled(recorded)) return reader_->GetReceipt(batch);
+    if (!IsCancelled(recorded)) {
+      absl::StatusOr<report::StoredReceipt> stored = reader_->GetReceipt(batch);
+      const bool is_open = recorded.ok() && !ledger::IsOver(recorded->state);
+      if (!is_open || !absl::IsNotFound(stored.status())) return stored;
+      return absl::FailedPreconditionError(
+          absl::StrCat("batch ", batch, " is ", ledger::BatchStateName(recorded->state),
+                       ": it has no receipt before it is complete"));
+    }
     const absl::Time now = clock_->Now();
     absl::StatusOr<report::Tally> tally = report::TakeTally(*reader_, batch);
     if (absl::IsNotFound(tally.status())) tally = report::EmptyTally(batch);

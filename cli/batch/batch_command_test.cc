@@ -232,6 +232,23 @@ TEST_F(BatchCommandTest, PrintsTheReceiptOfAServer) {
   EXPECT_THAT(verified.err, HasSubstr("can only be computed again from the ledger and the report"));
 }
 
+// Batch 8 has nothing in the report.
+TEST_F(BatchCommandTest, SaysThatAnOpenBatchHasNoReceiptYet) {
+  ledger::Batch batch;
+  batch.number = 8;
+  batch.job = "shop";
+  batch.created = clock_.Now();
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  for (const std::string number : {"7", "8"}) {
+    const Done done = Run({"batch", "receipt", number, "--data-dir", data_dir()});
+    EXPECT_EQ(done.code, kError);
+    EXPECT_EQ(done.err, absl::StrCat("muster: batch ", number,
+                                     " is open: it has no receipt before it is complete\n"));
+  }
+  EXPECT_THAT(Run({"batch", "receipt", "9", "--data-dir", data_dir()}).err,
+              HasSubstr("`muster batch list"));
+}
+
 // The batch has two items of two transactions each; one item is counted.
 TEST_F(BatchCommandTest, MakesTheReceiptOfACancelledBatchWhereItsLedgerIs) {
   std::vector<ledger::ItemBoundary> items(2);

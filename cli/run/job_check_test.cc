@@ -14,6 +14,7 @@
 namespace muster::cli {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::StartsWith;
 
 constexpr char kJob[] =
@@ -46,6 +47,25 @@ TEST(JobCheckTest, SaysWhereAHandlerIsNamedThatIsNotThere) {
   const char* const run[] = {"muster", "run", file.c_str(), "--input", "none.csv"};
   EXPECT_EQ(RunCommandLine(5, run, environment), kError);
   EXPECT_EQ(err.str(), complaint);
+}
+
+TEST(JobCheckTest, SaysThatTheJobFileOfARunLooksLikeItsInput) {
+  const os::TempDir dir;
+  const std::string input = dir / "in.CSV";
+  std::ofstream(input) << "day,price\n2011-12-09,1.25\n";
+  const handler::HandlerRegistry handlers;
+  base::FakeClock clock;
+  std::ostringstream out, err;
+  Environment environment;
+  environment.handlers = &handlers;
+  environment.clock = &clock;
+  environment.out = &out;
+  environment.err = &err;
+  const char* const run[] = {"muster", "run", input.c_str(), "--input", "job.yaml"};
+  EXPECT_EQ(RunCommandLine(5, run, environment), kError);
+  EXPECT_THAT(err.str(), EndsWith(absl::StrCat("; it looks like an input, which goes behind "
+                                               "--input: muster run JOB --input ",
+                                               input, "\n")));
 }
 
 constexpr char kProgram[] =

@@ -2,6 +2,7 @@
 
 // muster run JOB --input FILE
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cli/batch/batch_output.h"
 #include "cli/batch/report.h"
@@ -212,12 +214,28 @@ std::vector<std::string> SourcesOf(const RunOptions& options, const job::JobDefi
   return sources;
 }
 
+bool IsInputByName(const std::string& path) {
+  static constexpr std::array<absl::string_view, 4> kEndings = {".csv", ".tsv", ".jsonl",
+                                                                ".ndjson"};
+  const std::string ending =
+      absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+absl::StatusOr<job::JobDefinition> LoadJob(const std::string& path) {
+  absl::StatusOr<job::JobDefinition> job = job::LoadJobFile(path);
+  if (!absl::IsInvalidArgument(job.status()) || !IsInputByName(path)) return job;
+  return absl::InvalidArgumentError(absl::StrCat(
+      job.status().message(),
+      "; it looks like an input, which goes behind --input: muster run JOB --input ", path));
+}
+
 absl::Status Run(const RunOptions& options, const Environment& environment) {
   base::SetLogFormat(options.log_format);
   base::SetMinLogLevel(options.log_level);
   const os::StopSignals signals(OnStop());
   MUSTER_RETURN_IF_ERROR(RequireFolder(options.common.data_dir));
-  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, job::LoadJobFile(options.job_file));
+  MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, LoadJob(options.job_file));
   if (!options.output_file.empty()) {
     if (job.outputs.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(

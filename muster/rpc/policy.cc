@@ -8,9 +8,11 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <initializer_list>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -216,11 +218,15 @@ absl::StatusOr<Policy> ParsePolicy(absl::string_view text, absl::string_view fil
 namespace {
 
 absl::StatusOr<std::string> ReadPolicyText(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxPolicyBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file && !file.eof()) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read the policy '", path, "'"));
+    const int error = errno;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot read the policy '", path,
+        "': ", std::error_code(error == 0 ? EIO : error, std::generic_category()).message()));
   }
   text.resize(static_cast<size_t>(file.gcount()));
   return text;

@@ -246,8 +246,9 @@ absl::StatusOr<report::StoredReceipt> BatchService::Receipt(uint64_t number) {
   if (batch.state == ledger::BatchState::kComplete) return deps_.report_client->GetReceipt(number);
   if (batch.state == ledger::BatchState::kCancelled) return ReceiptOfCancelled(batch);
   return absl::FailedPreconditionError(
-      absl::StrCat("batch ", number, " is ", BatchStateName(batch.state), ": ",
-                   batch_status.counted.items(), " of its ", batch.items, " items are counted"));
+      absl::StrCat("batch ", number, " is ", BatchStateName(batch.state),
+                   ": it has no receipt before it is complete; ", batch_status.counted.items(),
+                   " of its ", batch.items, " items are counted"));
 }
 
 absl::StatusOr<report::StoredReceipt> BatchService::ReceiptOfCancelled(const ledger::Batch& batch) {
