@@ -103,13 +103,16 @@ nlohmann::ordered_json Outcome::Json() const {
 
 std::string Outcome::Text() const {
   const auto number = [](int64_t value) { return Grouped(static_cast<uint64_t>(value)); };
+  // None: the clock was set back meanwhile.
+  const std::string how_long =
+      seconds > 0 ? absl::StrFormat(" in %.2f s, %s transactions/s", seconds,
+                                    Grouped(static_cast<uint64_t>(transactions_per_second)))
+                  : "";
   return absl::StrCat(
       "batch ", batch, ": ", Counted(static_cast<uint64_t>(counted.transactions), "transaction"),
       " = ", number(counted.aggregated), " aggregated + ", number(counted.rejected), " rejected + ",
       number(counted.dead_lettered), " dead-lettered\n",
-      absl::StrFormat("%s in %.2f s, %s transactions/s\n",
-                      Counted(static_cast<uint64_t>(counted.items()), "item"), seconds,
-                      Grouped(static_cast<uint64_t>(transactions_per_second))),
+      Counted(static_cast<uint64_t>(counted.items()), "item"), how_long, "\n",
       IsLate(promise) ? absl::StrCat("late: ", item::ShowLateness(*promise), "\n") : "",
       multiline.records > 0 ? absl::StrCat(InWords(multiline), "\n") : "");
 }

@@ -48,6 +48,17 @@ TEST(OutcomeTest, SaysWhyTheFirstItemWasGivenUpAndWhatListsTheRest) {
   EXPECT_LT(outcome.Losses({}, "").size(), 400u);
 }
 
+TEST(OutcomeTest, SaysNoDurationWhereTheClockWasSetBack) {
+  Outcome outcome;
+  outcome.batch = 7;
+  outcome.counted.items_counted = 2;
+  outcome.seconds = 4;
+  outcome.transactions_per_second = 1500;
+  EXPECT_THAT(outcome.Text(), EndsWith("\n2 items in 4.00 s, 1,500 transactions/s\n"));
+  outcome.seconds = outcome.transactions_per_second = 0;
+  EXPECT_THAT(outcome.Text(), EndsWith("\n2 items\n"));
+}
+
 TEST(OutcomeTest, WarnsOfRecordsOfSeveralLinesUnlessTheJobExpectsThem) {
   Outcome outcome;
   outcome.batch = 7;
