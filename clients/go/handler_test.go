@@ -114,9 +114,8 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	isUnfit(t, results.Add(spent(Whole(1), "Ada", number("9223372036854775808"))), "purchases: overflows")
 	isUnfit(t, results.Add(spent(Whole(1), strings.Repeat("x", 1025), Whole(1))), "customer: longer")
 	add(t, results, spent(number("0e999999"), "Ada", number("-9223372036854775808")))
-	for _, key := range []string{"\xff", "a\x00"} {
-		isUnfit(t, results.Add(spent(Whole(1), key, Whole(1))), "customer: not UTF-8 text")
-	}
+	isUnfit(t, results.Add(spent(Whole(1), "\xff", Whole(1))), "customer: not UTF-8 text")
+	isUnfit(t, results.Add(spent(Whole(1), "a\x00", Whole(1))), "customer: a NUL is not allowed")
 }
 
 func TestATransactionCountsInAllItsGroupsOrInNone(t *testing.T) {
@@ -185,7 +184,7 @@ func TestARecordThatDoesNotFitItsColumnsIsRefused(t *testing.T) {
 		"count: needs more than 0 decimals":      {"note": "", "count": number("0.5"), "total": 1},
 		"total: needs more than 2 decimals":      {"note": "", "count": 1, "total": number("1e-999999")},
 		"total: overflows":                       {"note": "", "count": 1, "total": number("1e999999")},
-		"note: not UTF-8 text":                   {"note": "a\x00b", "count": 1, "total": 1},
+		"note: a NUL is not allowed":             {"note": "a\x00b", "count": 1, "total": 1},
 		"a record of 65537 bytes; at most 65536": {"note": longest + "x", "count": 7, "total": number("0.5")},
 	} {
 		isUnfit(t, results.Output(1, values), reason)

@@ -169,8 +169,16 @@ func toFields(columns []OutputColumn, values Values) ([]string, error) {
 	return fields, nil
 }
 
-// isText says whether a message and a report can have the text.
-func isText(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+// checkText is of a text that a message and a report must take.
+func checkText(name, text string) error {
+	if !utf8.ValidString(text) {
+		return unfit("%s: not UTF-8 text", name)
+	}
+	if strings.Contains(text, "\x00") {
+		return unfit("%s: a NUL is not allowed", name)
+	}
+	return nil
+}
 
 // toWords makes words that a message can have of a reason, the first of them: one that is too large ends a call.
 // gRPC ends the whole call, too, for a text that is not UTF-8, such as one that was cut within a character.
@@ -184,10 +192,7 @@ func toField(column OutputColumn, value any) (string, error) {
 		if !is {
 			panic(fmt.Sprintf("%s: a %T is no string", column.Name, value))
 		}
-		if !isText(text) {
-			return "", unfit("%s: not UTF-8 text", column.Name)
-		}
-		return text, nil
+		return text, checkText(column.Name, text)
 	}
 	var number decimal.Decimal
 	switch value := value.(type) {

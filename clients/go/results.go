@@ -121,8 +121,8 @@ func (r *Results) with(name string, row Row) (*sum, error) {
 		if len(value) > maxKeyBytes {
 			return nil, unfit("%s: longer than %d bytes", key, maxKeyBytes)
 		}
-		if !isText(value) {
-			return nil, unfit("%s: not UTF-8 text", key)
+		if err := checkText(key, value); err != nil {
+			return nil, err
 		}
 		after.keys = append(after.keys, value)
 	}

@@ -37,8 +37,9 @@ absl::Status FitNumber(const OutputColumn& column, std::string* field) {
 }
 
 absl::Status FitText(const OutputColumn& column, const std::string& field) {
-  if (IsValidUtf8(field) && field.find('\0') == std::string::npos) return absl::OkStatus();
-  return Misfit(column, "not UTF-8 text");
+  if (!IsValidUtf8(field)) return Misfit(column, "not UTF-8 text");
+  if (field.find('\0') != std::string::npos) return Misfit(column, "a NUL is not allowed");
+  return absl::OkStatus();
 }
 
 }  // namespace

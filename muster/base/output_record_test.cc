@@ -60,7 +60,7 @@ TEST(OutputRecordTest, NamesTheColumnOfAFieldThatDoesNotFit) {
   EXPECT_EQ(WhyNot({"", "", std::string(39, '9')}),
             absl::StrCat("outputs: total: '", std::string(39, '9'), "' has more than 38 digits"));
   EXPECT_EQ(WhyNot({"\xff", "", ""}), "outputs: note: not UTF-8 text");
-  EXPECT_EQ(WhyNot({std::string("a\0b", 3), "", ""}), "outputs: note: not UTF-8 text");
+  EXPECT_EQ(WhyNot({std::string("a\0b", 3), "", ""}), "outputs: note: a NUL is not allowed");
 }
 
 TEST(OutputRecordTest, TakesTheGreatestAndTheLeastWholeNumber) {

@@ -146,10 +146,14 @@ absl::Status GroupSums::CheckKeys(absl::Span<const absl::string_view> keys) cons
       return absl::InvalidArgumentError(absl::StrCat(schema_->keys[i], ": a key of ", key.size(),
                                                      " bytes; at most ", kMaxKeyBytes));
     }
-    // SQL stores end a text at a NUL, or refuse it.
-    if (!base::IsValidUtf8(key) || key.find('\0') != absl::string_view::npos) {
+    if (!base::IsValidUtf8(key)) {
       return absl::InvalidArgumentError(
           absl::StrCat(schema_->keys[i], ": the key is not UTF-8 text"));
+    }
+    // SQL stores end a text there, or refuse it.
+    if (key.find('\0') != absl::string_view::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(schema_->keys[i], ": a NUL is not allowed in a key"));
     }
   }
   return absl::OkStatus();

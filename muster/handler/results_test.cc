@@ -215,7 +215,7 @@ TEST_F(ResultsTest, RejectsAKeyThatNoReportCanShow) {
   Bill(1, absl::string_view("a\0b", 3), "1");
   Bill(2, std::string(kMaxKeyBytes + 1, 'x'), "1");
   EXPECT_THAT(Reasons(), ElementsAre("2 customer: the key is not UTF-8 text",
-                                     "3 customer: the key is not UTF-8 text",
+                                     "3 customer: a NUL is not allowed in a key",
                                      "4 customer: a key of 1025 bytes; at most 1024"));
 }
 

@@ -75,7 +75,7 @@ class ResultsTest(unittest.TestCase):
         for values, reason in (({"count": 2**63}, "count: overflows"),
                                ({"count": decimal.Decimal("0.5")}, "count: 0.5 needs more than 0"),
                                ({"total": decimal.Decimal("0.125")}, "total: 0.125 needs more than 2"),
-                               ({"note": "a\0b"}, "note: not UTF-8"), ({"note": "\ud800"}, "note: not UTF-8"),
+                               ({"note": "a\0b"}, "note: a NUL is not allowed"), ({"note": "\ud800"}, "note: not UTF-8"),
                                ({"note": fitting["note"] + "xx"}, "a record of 65538 bytes; at most 65536")):
             with self.subTest(reason), self.assertRaisesRegex(muster.Unfit, reason):
                 results.output(1, {**fitting, **values})
@@ -126,8 +126,8 @@ class ResultsTest(unittest.TestCase):
             self.results.add(spent(1, "x" * 1025))
 
     def test_a_key_that_no_message_or_report_can_have_is_refused(self):
-        for key in ("\udcff", "a\0"):
-            with self.subTest(key=key), self.assertRaisesRegex(muster.Unfit, "customer: not UTF-8 text"):
+        for key, reason in (("\udcff", "customer: not UTF-8 text"), ("a\0", "customer: a NUL is not allowed")):
+            with self.subTest(key=key), self.assertRaisesRegex(muster.Unfit, reason):
                 self.results.add(spent(1, key))
 
     def test_a_key_that_is_no_text_is_a_mistake_of_the_program(self):

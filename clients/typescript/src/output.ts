@@ -77,17 +77,18 @@ function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** Whether a message and a report can have the text. */
-export function isText(text: string): boolean {
-  return !text.includes("\0") && wellFormed(text) === text;
+/** Unfit: no message, or no report, can have the text. */
+export function fittedText(name: string, text: string): string {
+  if (wellFormed(text) !== text) throw new Unfit(`${name}: not UTF-8 text`);
+  if (text.includes("\0")) throw new Unfit(`${name}: a NUL is not allowed`);
+  return text;
 }
 
 function toField(column: OutputColumn, value: Amount | null): string {
   const { name, kind, scale } = column;
   if (kind === "text") {
     if (typeof value !== "string") throw new TypeError(`${name}: a ${typeof value} is no text`);
-    if (!isText(value)) throw new Unfit(`${name}: not UTF-8 text`);
-    return value;
+    return fittedText(name, value);
   }
   return value === null ? "" : fitted({ name, whole: kind === "int", scale }, value).toFixed(scale);
 }

@@ -4,7 +4,7 @@ import type { BigNumber } from "bignumber.js";
 import type { HandlerResult } from "./generated/muster/v1/HandlerResult";
 import type { OutputRecord } from "./generated/muster/v1/OutputRecord";
 import { fitted, Unfit } from "./amounts";
-import { isText, OutputColumn, OutputValues, toFields, toWords } from "./output";
+import { fittedText, OutputColumn, OutputValues, toFields, toWords } from "./output";
 import { Group, Row } from "./report";
 
 // As muster's processors take them.
@@ -96,7 +96,6 @@ function sameNames(row: Record<string, unknown>, names: string[]): boolean {
 
 function fitKey(name: string, key: string): string {
   if (typeof key !== "string") throw new TypeError(`${name}: a key is a string`);
-  if (!isText(key)) throw new Unfit(`${name}: not UTF-8 text`);
-  if (Buffer.byteLength(key) > MAX_KEY_BYTES) throw new Unfit(`${name}: longer than ${MAX_KEY_BYTES} bytes`);
+  if (Buffer.byteLength(fittedText(name, key)) > MAX_KEY_BYTES) throw new Unfit(`${name}: longer than ${MAX_KEY_BYTES} bytes`);
   return key;
 }

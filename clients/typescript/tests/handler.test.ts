@@ -75,7 +75,8 @@ test("what is no exact number is refused", () => {
   for (const amount of [0.5, 2 ** 53]) assert.throws(() => results.add(spent(amount)), TypeError);
   assert.throws(() => results.add(spent(1, "Ada", 2n ** 63n)), /purchases: overflows/);
   assert.throws(() => results.add(spent(1, "x".repeat(1025))), /customer: longer/);
-  for (const key of ["\ud83d", "a\0"]) assert.throws(() => results.add(spent(1, key)), /customer: not UTF-8 text/);
+  assert.throws(() => results.add(spent(1, "\ud83d")), /customer: not UTF-8 text/);
+  assert.throws(() => results.add(spent(1, "a\0")), /customer: a NUL is not allowed/);
   assert.deepEqual(sums(results), {});
   results.add(spent(1, "Ada", -(2n ** 63n)));
 });
@@ -109,7 +110,7 @@ test("a record that does not fit its columns is refused", () => {
   const refused: [OutputValues, RegExp][] = [
     [{ count: 2n ** 63n }, /^count: overflows$/], [{ count: "0.5" }, /^count: needs more than 0 decimals$/],
     [{ total: "1e-999999" }, /^total: needs more than 2 decimals$/], [{ total: "1e999999" }, /^total: overflows$/],
-    [{ total: "five" }, /^total: not a number$/], [{ note: "a\0b" }, /^note: not UTF-8 text$/],
+    [{ total: "five" }, /^total: not a number$/], [{ note: "a\0b" }, /^note: a NUL is not allowed$/],
     [{ note: "\ud800" }, /^note: not UTF-8 text$/],
     [{ note: `${String(fitting.note)}x` }, /^a record of 65537 bytes; at most 65536$/]];
   for (const [values, reason] of refused) {

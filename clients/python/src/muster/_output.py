@@ -76,9 +76,7 @@ def _field(column: OutputColumn, value: Value) -> str:
     if column.kind == "text":
         if not isinstance(value, str):
             raise TypeError(f"{column.name}: a {type(value).__name__} is no text")
-        if not is_text(value):
-            raise Unfit(f"{column.name}: not UTF-8 text")
-        return value
+        return fitted_text(column.name, value)
     if value is None:
         return ""
     if isinstance(value, (bool, str)):
@@ -96,10 +94,12 @@ def to_words(reason: object) -> str:
     return text[:_MAX_WORDS].encode(errors="replace").decode()
 
 
-def is_text(value: str) -> bool:
-    """Whether a message and a report can have it."""
+def fitted_text(name: str, value: str) -> str:
+    """Unfit: no message, or no report, can have it."""
     try:
         value.encode()
     except UnicodeEncodeError:  # half a character
-        return False
-    return "\0" not in value
+        raise Unfit(f"{name}: not UTF-8 text") from None
+    if "\0" in value:
+        raise Unfit(f"{name}: a NUL is not allowed")
+    return value

@@ -6,7 +6,7 @@ import decimal
 from collections.abc import Mapping, Sequence
 
 from muster._amounts import Unfit, fitted
-from muster._output import OutputColumn, Value, is_text, to_fields, to_words
+from muster._output import OutputColumn, Value, fitted_text, to_fields, to_words
 from muster._report import Group, Row
 from muster.v1 import handler_service_pb2, item_result_pb2
 
@@ -81,8 +81,6 @@ class Results:
 def _fit_key(name: str, key: str) -> str:
     if not isinstance(key, str):
         raise TypeError(f"{name}: a {type(key).__name__} is no text")
-    if not is_text(key):
-        raise Unfit(f"{name}: not UTF-8 text")
-    if len(key.encode()) > MAX_KEY_BYTES:
+    if len(fitted_text(name, key).encode()) > MAX_KEY_BYTES:
         raise Unfit(f"{name}: longer than {MAX_KEY_BYTES} bytes")
     return key
