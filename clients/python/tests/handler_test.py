@@ -109,8 +109,9 @@ class ResultsTest(unittest.TestCase):
         for amount in ("NaN", "Infinity", "1e999999"):
             with self.assertRaises(muster.Unfit):
                 self.results.add(spent(decimal.Decimal(amount)))
-        with self.assertRaises(TypeError):
-            self.results.add(spent(0.5))
+        for amount in (0.5, True, "1"):
+            with self.subTest(amount=amount), self.assertRaisesRegex(TypeError, "spent: a .+ is not exact"):
+                self.results.add(spent(amount))
         with self.assertRaisesRegex(muster.Unfit, "purchases: overflows"):
             self.results.add(spent(1, purchases=2**63))
         self.assertEqual(self.sums(), {})

@@ -24,7 +24,7 @@ def fitted(measure: Measure, more: Number,
 
     Unfit: the measure does not take it. TypeError: it is not exact.
     """
-    if isinstance(more, float) or not isinstance(more, (int, decimal.Decimal)):
+    if isinstance(more, bool) or not isinstance(more, (int, decimal.Decimal)):
         raise TypeError(f"{measure.name}: a {type(more).__name__} is not exact")
     number = decimal.Decimal(more)
     if not number.is_finite():
