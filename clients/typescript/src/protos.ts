@@ -66,5 +66,6 @@ export function toDate(stamp: Timestamp): Date {
 
 export function toDuration(milliseconds: number): { seconds: string; nanos: number } {
   const seconds = Math.floor(milliseconds / 1000);
-  return { seconds: String(seconds), nanos: Math.round((milliseconds - seconds * 1000) * 1e6) };
+  const nanos = Math.round((milliseconds - seconds * 1000) * 1e6);
+  return nanos < 1e9 ? { seconds: String(seconds), nanos } : { seconds: String(seconds + 1), nanos: 0 };
 }

@@ -14,6 +14,7 @@ import * as grpc from "@grpc/grpc-js";
 import { Client, EventProcessor, EventProducer, jsonLines, MusterError, SubmitProgress } from "../src";
 import { EventSession } from "../src/event_session";
 import { Patience } from "../src/patience";
+import { toDuration } from "../src/protos";
 import { breakOff, failure, FakeInitiator } from "./fake_initiator";
 
 const MIB = 1 << 20;
@@ -346,6 +347,12 @@ test("a connection that breaks is unavailable, also where gRPC takes it for a mi
   assert.deepEqual([error.code, error.said], ["UNAVAILABLE", said]);
   initiator.fails = failure(grpc.status.INTERNAL, "a broken invariant");
   assert.equal((await failed(client.get(7))).code, "INTERNAL");
+});
+
+test("a fraction that rounds to a whole second becomes one", () => {
+  assert.deepEqual(toDuration(999.9999999999), { seconds: "1", nanos: 0 });
+  assert.deepEqual(toDuration(999.999999), { seconds: "0", nanos: 999_999_999 });
+  assert.deepEqual(toDuration(90_000.5), { seconds: "90", nanos: 500_000 });
 });
 
 test("an address that is not HOST:PORT is refused with the form that it must have", () => {
