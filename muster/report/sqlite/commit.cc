@@ -215,6 +215,10 @@ absl::Status CommitRun::Merge(const CountedItem& item, Batch* batch, Mergers* me
     MUSTER_RETURN_IF_ERROR(merger.Add(partial.rows));
   }
   MUSTER_RETURN_IF_ERROR(InsertOutputs(connection_, item));
+  const bool has_receipt = batch->progress.receipt_revision > 0;
+  if (has_receipt && !item.rejections.empty()) {
+    MUSTER_RETURN_IF_ERROR(NoteNewRejections(connection_, item.batch));
+  }
   return items_->InsertRejections(item);
 }
 

@@ -238,7 +238,7 @@ absl::Status NoteThrough(Connection* connection, int64_t retry) {
   return update.Run(retry);
 }
 
-// Before rejections are freed, or may come anew. Parameter: batch.
+// Where rejections are freed, or come anew. Parameter: batch.
 constexpr char kForgetThrough[] = "UPDATE muster_retry SET through = 0 WHERE through > 0 AND ";
 
 absl::StatusOr<bool> AnyUnclaimed(Connection* connection, uint64_t batch) {
@@ -428,7 +428,7 @@ absl::Status LoadRetries(Connection* connection, report::Progress* progress) {
   return absl::OkStatus();
 }
 
-absl::Status NoteRedrive(Connection* connection, uint64_t batch) {
+absl::Status NoteNewRejections(Connection* connection, uint64_t batch) {
   MUSTER_ASSIGN_OR_RETURN(Statement forget,
                           connection->Prepare(absl::StrCat(kForgetThrough, "batch = ?")));
   return forget.Run(batch);

@@ -50,9 +50,9 @@ absl::StatusOr<std::map<uint64_t, uint64_t>> LoadRetriedItems(Connection* connec
 // Sets Progress::retry_of and retried_in.
 absl::Status LoadRetries(Connection* connection, report::Progress* progress);
 
-// In the caller's transaction: items of the batch may come to have rejections that no claim has
-// seen.
-absl::Status NoteRedrive(Connection* connection, uint64_t batch);
+// In the caller's transaction: an item of a batch that has a receipt gets rejections, which no
+// claim has seen.
+absl::Status NoteNewRejections(Connection* connection, uint64_t batch);
 
 // Frees, in the caller's transaction, what `batch` retries and what is retried of it: up to `max`
 // rows. True: none is left.

@@ -141,7 +141,6 @@ class Writer {
     }
     if (any) MUSTER_RETURN_IF_ERROR(StoreReopened(connection_.get(), progress));
     MUSTER_RETURN_IF_ERROR(StoreProgress(connection_.get(), progress));
-    MUSTER_RETURN_IF_ERROR(NoteRedrive(connection_.get(), batch));
     return transaction.Commit();
   }
 

@@ -226,6 +226,31 @@ TEST_P(ReportConformanceTest, ClaimsWhatARedriveHasRejectedBelowAClaimOfAll) {
   EXPECT_THAT(Claimed(*Read(), kBatch, again.claims[0].retry), ElementsAre("0:1"));
 }
 
+// `muster batch retry --all` said that nothing was left.
+TEST_P(ReportConformanceTest, ClaimsWhatALateResultHasRejectedBelowAClaimOfAll) {
+  CommitAll({Dead(0, "no"), Item(1, "ann", "1.00", 1), Item(2, "bob", "1.00", 1)});
+  Complete(Facts(3));
+  Record(store(), Claim(store(), {.rejections_only = true}).claims.at(0).retry, {}, kRetry);
+  CommitAll({Item(0, "ann", "1.00", 1)});  // its worker was only slow
+  Complete(Facts(3));
+  const RetryClaims again = Claim(store(), {});
+  ASSERT_EQ(again.claims.size(), 1);
+  EXPECT_THAT(Claimed(*Read(), kBatch, again.claims[0].retry), ElementsAre("0:1"));
+}
+
+// A retry that had found the batch complete claims beside a redrive.
+TEST_P(ReportConformanceTest, ClaimsWhatARedriveHasRejectedBelowAClaimThatCameWithinIt) {
+  CommitAll({Dead(0, "no"), Item(1, "ann", "1.00", 1), Item(2, "bob", "1.00", 1)});
+  Complete(Facts(3));
+  ASSERT_TRUE(store()->ReopenDeadLettered(kBatch, {0}).ok());
+  Record(store(), Claim(store(), {}).claims.at(0).retry, {}, kRetry);
+  CommitAll({Item(0, "ann", "1.00", 1)});
+  Complete(Facts(3));
+  const RetryClaims again = Claim(store(), {});
+  ASSERT_EQ(again.claims.size(), 1);
+  EXPECT_THAT(Claimed(*Read(), kBatch, again.claims[0].retry), ElementsAre("0:1"));
+}
+
 TEST_P(ReportConformanceTest, ForgetsTheRetriesOfABatchWithIt) {
   CompleteWithRejections();
   const int64_t retry = Claim(store(), {}).claims.at(0).retry;
