@@ -8,8 +8,8 @@
 //   family "items"     key: number, first index  value: ItemRun, written once
 //   family "requests"  key: request id           value: number of its newest batch, 8 bytes
 //                      key: TenantKey            value: number of the tenant's newest batch of a
-//                                                       request id, 8 bytes; there once another
-//                                                       tenant has a newer one
+//                                                       request id, 8 bytes, of those that a newer
+//                                                       one, of any tenant, hides
 //                      key: CopyKey              value: a copy of the BatchRecord, without its
 //                                                       content; once the batch is cancelled with
 //                                                       its progress, and rewritten with that

@@ -367,6 +367,15 @@ TEST_F(LedgerCheckTest, MakesARequestAgainThatIsNotThere) {
   EXPECT_EQ(ledger_->FindByRequestId("same")->number, 2u);
 }
 
+TEST_F(LedgerCheckTest, FindsNoDamageWhereTheNewestBatchOfARequestWasDeleted) {
+  Open();
+  ASSERT_TRUE(ledger_->Cancel(2, absl::FromUnixSeconds(9), "").ok());
+  ASSERT_TRUE(ledger_->BeginToDropItems(2).ok());
+  ASSERT_TRUE(ledger_->Delete(2).ok());
+  ledger_.reset();
+  EXPECT_THAT(Check(), IsEmpty());
+}
+
 TEST_F(LedgerCheckTest, KnowsTheRequestsOfSeveralTenants) {
   Open();
   Batch batch;

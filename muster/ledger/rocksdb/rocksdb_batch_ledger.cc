@@ -430,17 +430,16 @@ absl::StatusOr<Batch> RocksDbBatchLedger::FindLocked(absl::string_view key,
   return GetLocked(muster::rocksdb::KeyNumber(number));
 }
 
-// The tenants' own records are written only where several tenants have batches of a request id:
+// A tenant's own record leads to the batch that a newer one hides, also once that is deleted:
 // most ledgers have none.
 absl::Status RocksDbBatchLedger::AddRequestLocked(const Batch& batch,
                                                   ::rocksdb::WriteBatch* write) {
   ::rocksdb::ColumnFamilyHandle* const family = database_->family(kRequests);
   const absl::StatusOr<Batch> newest = FindLocked(batch.request_id, batch.request_id);
   if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
-  if (newest.ok() && newest->tenant != batch.tenant) {
+  if (newest.ok()) {
     write->Put(family, TenantKey(newest->tenant, batch.request_id),
                muster::rocksdb::CheckedValue(BatchKey(newest->number)));
-    write->Delete(family, TenantKey(batch.tenant, batch.request_id));
   }
   write->Put(family, batch.request_id, muster::rocksdb::CheckedValue(BatchKey(batch.number)));
   return absl::OkStatus();

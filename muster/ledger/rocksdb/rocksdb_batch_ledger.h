@@ -115,7 +115,7 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   // The batch that the record at `key` of the family "requests" names.
   absl::StatusOr<ledger::Batch> FindLocked(absl::string_view key, absl::string_view request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Adds the record of the request of `batch`, and one of another tenant's batch that it hides.
+  // Adds the record of the request of `batch`, and one of the batch that it hides.
   absl::Status AddRequestLocked(const ledger::Batch& batch, ::rocksdb::WriteBatch* write)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> Read(size_t family, absl::string_view key,

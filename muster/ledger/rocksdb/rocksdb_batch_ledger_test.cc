@@ -480,8 +480,30 @@ TEST_F(LedgerTest, ARequestIdFindsTheNewestBatchOfEachTenant) {
     ASSERT_TRUE(ledger_->Delete(number).ok());
   }
   EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("acme", "same").status()));
-  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("globex", "same").status()));
+  EXPECT_EQ(ledger_->FindByRequest("globex", "same")->number, 2u);
   EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 3u);
+}
+
+// `muster run` counted its input once more, beside the batch that was done, when the batch of its
+// last --new was deleted.
+TEST_F(LedgerTest, ARequestIdFindsTheBatchBeforeItsNewestOnceThatIsDeleted) {
+  const auto remove = [&](uint64_t number) {
+    ASSERT_TRUE(ledger_->Cancel(number, absl::FromUnixSeconds(9), "").ok());
+    ASSERT_TRUE(ledger_->BeginToDropItems(number).ok());
+    ASSERT_TRUE(ledger_->Delete(number).ok());
+  };
+  Create(1, "same");
+  Create(2, "same");
+  remove(2);
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 1u);
+  Open();
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 1u);
+  Create(3, "same");
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 3u);
+  remove(1);
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 3u);
+  remove(3);
+  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("", "same").status()));
 }
 
 TEST_F(LedgerTest, ListsBatchesInPagesWithTheNewestFirst) {
