@@ -162,13 +162,15 @@ absl::StatusOr<bool> DeletedJobs::HasAny(
 absl::StatusOr<std::optional<uint64_t>> FindOpenBatch(ledger::BatchLedger& ledger,
                                                       absl::string_view job,
                                                       absl::string_view but_of_revision) {
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<uint64_t> open, ledger.ListOpen());
-  for (const uint64_t number : open) {
-    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger.Get(number));
-    if (batch.job != job || ledger::IsOver(batch.state)) continue;
-    if (but_of_revision.empty() || batch.job_revision != but_of_revision) return number;
+  for (uint64_t from = 0;; ++from) {
+    MUSTER_ASSIGN_OR_RETURN(from, ledger.NextOpenOfJob(job, from));
+    if (from == 0) return std::nullopt;
+    if (but_of_revision.empty()) return from;
+    const absl::StatusOr<ledger::Batch> batch = ledger.Get(from);
+    if (absl::IsNotFound(batch.status())) continue;  // it was deleted meanwhile
+    MUSTER_RETURN_IF_ERROR(batch.status());
+    if (!ledger::IsOver(batch->state) && batch->job_revision != but_of_revision) return from;
   }
-  return std::nullopt;
 }
 
 }  // namespace muster::initiator::retention

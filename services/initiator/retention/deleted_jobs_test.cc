@@ -11,10 +11,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
+#include "muster/ledger/rocksdb/batch_codec.h"
+#include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 #include "muster/os/temp_dir.h"
 #include "muster/partition/group_registry.h"
 #include "muster/partition/partition_admin.h"
 #include "muster/partition/records.h"
+#include "muster/rocksdb/database.h"
+#include "rocksdb/db.h"
 #include "services/initiator/batch/job_queues.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/job/job_text.h"
@@ -236,6 +240,34 @@ TEST_F(DeletedJobsTest, KeepDeadLettersUntilTheyAreDiscarded) {
   ASSERT_TRUE(queues_->PurgePoison(input).ok());
   ASSERT_TRUE(deleted_.Sweep().ok());
   EXPECT_THAT(QueueNames(), SizeIs(2));
+}
+
+// An initiator answered that it had no open batch of the job, and another one removed its queues.
+TEST(FindOpenBatchTest, FindsABatchBehindOneThatIsNotThere) {
+  const os::TempDir dir;
+  const std::string folder = dir / "ledger";
+  auto ledger = ledger::rocksdb::RocksDbBatchLedger::Open(folder, {}).value();
+  for (const uint64_t number : {1, 2}) {
+    ledger::Batch batch;
+    batch.number = number;
+    batch.job = "shop";
+    ASSERT_TRUE(ledger->Create(batch).ok());
+  }
+  ledger.reset();
+  {
+    using ledger::rocksdb::BatchKey;
+    using ledger::rocksdb::kBatches;
+    const auto database =
+        muster::rocksdb::Database::Open(folder, ledger::rocksdb::LedgerDatabase({})).value();
+    ASSERT_TRUE(database->db()->Delete({}, database->family(kBatches), BatchKey(1)).ok());
+  }
+  ledger = ledger::rocksdb::RocksDbBatchLedger::Open(folder, {}).value();
+  ASSERT_THAT(ledger->ListOpen().value(), ElementsAre(1, 2));
+  for (const char* but_of_revision : {"", "another"}) {
+    const auto found = FindOpenBatch(*ledger, "shop", but_of_revision);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(*found, 2);
+  }
 }
 
 // A job that was deleted and applied again within a minute had no queue for its first batch.
