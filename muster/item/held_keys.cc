@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/v1/held_key_record.pb.h"
 
@@ -18,20 +19,11 @@ std::string RecordOf(const queue::QueueId& partition) {
   return absl::StrCat("held/", partition.account, "/", partition.name);
 }
 
-absl::Time FromRecord(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
-
-void ToRecord(absl::Time time, google::protobuf::Timestamp* record) {
-  const int64_t seconds = absl::ToUnixSeconds(time);
-  record->set_seconds(seconds);
-  record->set_nanos(
-      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
-}
-
 HeldKey FromRecord(const v1::HeldKeyEntry& entry) {
-  HeldKey held{entry.key(), entry.batch(), entry.item(), FromRecord(entry.since())};
-  if (entry.has_inserted()) held.message = {"", entry.position(), FromRecord(entry.inserted())};
+  HeldKey held{entry.key(), entry.batch(), entry.item(), base::FromProto(entry.since())};
+  if (entry.has_inserted()) {
+    held.message = {"", entry.position(), base::FromProto(entry.inserted())};
+  }
   return held;
 }
 
@@ -39,12 +31,12 @@ void ToRecord(const HeldKey& held, v1::HeldKeyEntry* entry) {
   entry->set_key(held.key);
   entry->set_batch(held.batch);
   entry->set_item(held.item);
-  ToRecord(held.since, entry->mutable_since());
+  *entry->mutable_since() = base::ToProto(held.since);
   entry->clear_position();
   entry->clear_inserted();
   if (!held.message.has_value()) return;
   entry->set_position(held.message->position);
-  ToRecord(held.message->insertion_time, entry->mutable_inserted());
+  *entry->mutable_inserted() = base::ToProto(held.message->insertion_time);
 }
 
 absl::StatusOr<v1::HeldKeyRecord> Parse(const std::string& name, const std::string& data) {
@@ -92,7 +84,7 @@ absl::Status HeldKeyStore::Hold(const queue::QueueId& partition, const HeldKey& 
     if (found != keys->end()) {
       // A copy of the item that is given up has another message.
       HeldKey now = held;
-      if (IsSame(*found, held)) now.since = FromRecord(found->since());
+      if (IsSame(*found, held)) now.since = base::FromProto(found->since());
       const std::string before = found->SerializeAsString();
       ToRecord(now, &*found);
       return found->SerializeAsString() != before;
