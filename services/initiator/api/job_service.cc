@@ -24,13 +24,8 @@ namespace {
 using job::JobEntry;
 using job::JobSummary;
 
-absl::Status BadField(absl::string_view field, const std::string& why) {
-  return rpc::WithViolations(absl::InvalidArgumentError(absl::StrCat(field, " ", why)),
-                             {{std::string(field), why}});
-}
-
 absl::Status RequireName(absl::string_view name) {
-  return name.empty() ? BadField("name", "is empty") : absl::OkStatus();
+  return name.empty() ? rpc::BadField("name", "is empty") : absl::OkStatus();
 }
 
 void FillJob(const JobEntry& entry, const job::JobDefinition& definition, v1::Job* job) {
@@ -54,7 +49,7 @@ absl::Status RequireToken(const std::string& token) {
       token.size() <= job::kMaxNameBytes && std::all_of(token.begin(), token.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
       });
-  return is_one ? absl::OkStatus() : BadField("page_token", "is none of a response");
+  return is_one ? absl::OkStatus() : rpc::BadField("page_token", "is none of a response");
 }
 
 }  // namespace
@@ -74,7 +69,7 @@ grpc::Status JobService::ApplyJob(grpc::ServerContext* context, const v1::ApplyJ
     const bool is_revision = !expected.has_value() || expected->empty() ||
                              base::Fingerprint128::FromHex(*expected).has_value();
     if (!is_revision)
-      return BadField("expected_revision", "is no revision of 32 hexadecimal digits");
+      return rpc::BadField("expected_revision", "is no revision of 32 hexadecimal digits");
     const absl::StatusOr<job::Applied> applied = registry_->Apply(request->definition(), expected);
     if (absl::IsInvalidArgument(applied.status())) {
       return rpc::WithViolations(applied.status(), {{"definition", "has mistakes"}});
@@ -104,7 +99,7 @@ grpc::Status JobService::ListJobs(grpc::ServerContext* context, const v1::ListJo
   return rpc::Answer(*context, [&]() -> absl::Status {
     const std::optional<int> page_size = rpc::PageSize(request->page_size());
     if (!page_size.has_value()) {
-      return BadField("page_size", absl::StrCat("is not within 0 to ", rpc::kMaxPageSize));
+      return rpc::BadField("page_size", absl::StrCat("is not within 0 to ", rpc::kMaxPageSize));
     }
     MUSTER_RETURN_IF_ERROR(RequireToken(request->page_token()));
     MUSTER_ASSIGN_OR_RETURN(const std::vector<JobSummary> all, registry_->Summaries());
