@@ -30,8 +30,9 @@ absl::StatusOr<std::vector<uint64_t>> RocksDbBatchLedger::ListDue(absl::Time now
       continue;
     }
     const absl::Time at = ledger::NextRemoval(*batch).at;
-    // An index that was made anew does not know the retention.
-    if (at != entry.at) MUSTER_RETURN_IF_ERROR(index_.MoveDue(entry, &*batch));
+    // An index that was made anew does not know the retention. An entry has microseconds.
+    const bool is_its = absl::FromUnixMicros(absl::ToUnixMicros(at)) == entry.at;
+    if (!is_its) MUSTER_RETURN_IF_ERROR(index_.MoveDue(entry, &*batch));
     if (at <= now) due.push_back(entry.number);
   }
   return due;

@@ -656,6 +656,28 @@ TEST_F(LedgerTest, ABatchThatCannotBeReadForAWhileStaysDue) {
   ledger_.reset();  // before its files
 }
 
+// Each look wrote the entry of each due batch anew, for the batch has ended between microseconds.
+TEST_F(LedgerTest, ALookForWhatIsDueWritesNothing) {
+  const absl::Time end = absl::FromUnixSeconds(9) + absl::Nanoseconds(1);
+  Create(1);
+  ASSERT_TRUE(ledger_->Seal(1, 0).ok());
+  ASSERT_TRUE(ledger_->MarkComplete(1, end).ok());
+  const auto last_write = [&] {
+    ledger_.reset();
+    uint64_t number = 0;
+    {
+      const auto database =
+          muster::rocksdb::Database::Open(dir_.path(), LedgerDatabase({})).value();
+      number = database->db()->GetLatestSequenceNumber();
+    }
+    Open();
+    return number;
+  };
+  const uint64_t before = last_write();
+  EXPECT_THAT(ledger_->ListDue(end + absl::Hours(1), 10).value(), ElementsAre(1));
+  EXPECT_EQ(last_write(), before);
+}
+
 TEST_F(LedgerTest, AClaimIsDueUntilItIsReleased) {
   const absl::Time end = absl::FromUnixSeconds(9);
   Batch batch;
