@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/check.h"
+#include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/v1/work_item.pb.h"
 
@@ -86,8 +87,7 @@ WorkItem HeaderOf(v1::WorkItem* item) {
   decoded.identity.positions.assign(item->csv().positions().begin(), item->csv().positions().end());
   decoded.identity.header_fields = static_cast<int>(item->csv().header_fields());
   if (item->has_deadline()) {
-    decoded.identity.deadline = absl::FromUnixSeconds(item->deadline().seconds()) +
-                                absl::Nanoseconds(item->deadline().nanos());
+    decoded.identity.deadline = base::FromProto(item->deadline());
   }
   decoded.identity.trace = base::TraceContext::FromBytes(item->trace_context());
   if (decoded.identity.trace.has_value()) {
@@ -197,9 +197,7 @@ v1::WorkItem WorkItemEncoder::Header(uint32_t index, const ledger::ItemBoundary&
   message.set_transactions(item.transactions);
   message.set_content_hash(item.content.ToBytes());
   if (identity_.deadline.has_value()) {
-    const int64_t nanos = absl::ToUnixNanos(*identity_.deadline);
-    message.mutable_deadline()->set_seconds(nanos / 1'000'000'000);
-    message.mutable_deadline()->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+    *message.mutable_deadline() = base::ToProto(*identity_.deadline);
   }
   if (!identity_.positions.empty()) {
     message.mutable_csv()->mutable_positions()->Add(identity_.positions.begin(),
