@@ -4,21 +4,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
+#include "muster/input/format.h"
 #include "muster/input/key_groups.h"
 #include "muster/input/slice_reader.h"
 #include "muster/job/job_file.h"
 
 namespace muster::initiator::batch {
 namespace {
-
-absl::string_view WithoutLineEnd(absl::string_view record) {
-  absl::ConsumeSuffix(&record, "\n");
-  absl::ConsumeSuffix(&record, "\r");
-  return record;
-}
 
 absl::Status Deleted(uint64_t batch, absl::string_view what) {
   return absl::FailedPreconditionError(
@@ -91,7 +85,7 @@ absl::Status RecordReader::ForEach(
     MUSTER_ASSIGN_OR_RETURN(const std::optional<input::Slice> record, records.Next());
     if (!record.has_value()) return absl::OkStatus();
     const int64_t line = ordinal < lines.size() ? lines[ordinal] : record->first_line;
-    MUSTER_RETURN_IF_ERROR(visit({line, WithoutLineEnd(record->data), record->oversized}));
+    MUSTER_RETURN_IF_ERROR(visit({line, input::WithoutLineEnd(record->data), record->oversized}));
   }
 }
 
