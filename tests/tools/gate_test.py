@@ -116,6 +116,14 @@ class Gate(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "1 passed, 1 failed"))
         self.assertIn("UNSTABLE flaky", done.stdout)
 
+    # Whoever looked for the first of them took its name from a pipe, and left before the rest was written.
+    def test_of_many_that_are_broken_none_is_unstable(self):
+        self.commit("".join(FAILS.replace("broken", f"broken_{i}") for i in range(40)))
+        done = self.run_program("scripts/test")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "0 passed, 40 failed"))
+        self.assertNotIn("UNSTABLE", done.stdout)
+        self.assertEqual(self.proof_rows(), [])
+
     def test_deep_tests_run_only_with_all(self):
         self.commit(PASSES + DEEP)
         self.assertEqual(self.run_program("scripts/test").stdout.splitlines()[-1], "1 passed, 0 failed")
