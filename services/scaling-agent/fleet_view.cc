@@ -62,7 +62,8 @@ FleetLook FleetView::Look(const FleetSigns& signs) {
   look.live = static_cast<int>(tally.ready.size() + tally.starting.size()) + tally.waiting;
   look.waiting = tally.waiting;
   scaling::policy::Fleet& fleet = look.fleet;
-  if (!tally.has_lost_reports) tasks_ = tally.tasks;
+  // A target without replicas expects the next ones to be as those that it had.
+  if (!tally.has_lost_reports && tally.tasks > 0) tasks_ = tally.tasks;
   look.has_lost_reports = tally.has_lost_reports;
   fleet.tasks = std::max(1, tasks_);
   // Without reports the load per replica is unknown, so more tasks are not offered.

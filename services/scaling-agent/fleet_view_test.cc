@@ -293,6 +293,21 @@ TEST_F(FleetViewTest, LearnsTheSpeedOfABusyReplica) {
   EXPECT_EQ(estimates.release, absl::ZeroDuration());
 }
 
+// Believed to have one task, they would seem slower than they are, and too many would start.
+TEST_F(FleetViewTest, ExpectsOfTheNextReplicasWhatTheLastOnesDid) {
+  Have("a");
+  for (uint64_t sequence = 1; sequence <= 9; ++sequence) {
+    Hear(BusyBeatOf("a", sequence, 10));
+    LookAfter(absl::Seconds(2));
+  }
+  signs_.state = {};
+  signs_.workers.clear();
+  const FleetLook look = LookAfter(absl::Minutes(5));
+  EXPECT_EQ(look.fleet.committed(), 0);
+  EXPECT_EQ(look.fleet.tasks, 2);
+  EXPECT_DOUBLE_EQ(look.estimates.items_per_second, 20);
+}
+
 TEST_F(FleetViewTest, LearnsNothingOfTheSameHeartbeatTwice) {
   Have("a");
   Hear(BusyBeatOf("a", 1, 10));
