@@ -20,6 +20,20 @@ bool Waits(const WorkerLoad& worker) {
   return worker.listens && !worker.leaving && !worker.silent && worker.waits;
 }
 
+// A parked replica takes no work until an order resumes it, but its heartbeats go on: by them it
+// would count as an idle one, in the place of one that works or starts.
+FleetSigns WithoutParked(FleetSigns signs) {
+  std::set<std::string> parked;
+  for (const Replica& replica : signs.state.replicas) {
+    if (replica.state == ReplicaState::kParked) parked.insert(replica.instance);
+  }
+  std::erase_if(signs.state.replicas,
+                [](const Replica& replica) { return replica.state == ReplicaState::kParked; });
+  std::erase_if(signs.workers,
+                [&parked](const WorkerLoad& worker) { return parked.count(worker.instance) != 0; });
+  return signs;
+}
+
 }  // namespace
 
 // The intermediate results of one Look.
@@ -40,12 +54,14 @@ struct FleetView::Tally {
   std::set<std::string> were_ready;
 };
 
-FleetLook FleetView::Look(const FleetSigns& signs) {
+FleetLook FleetView::Look(const FleetSigns& all) {
+  const FleetSigns signs = WithoutParked(all);
   std::vector<WorkerLoad> able;
   std::copy_if(signs.workers.begin(), signs.workers.end(), std::back_inserter(able), CanWork);
   NoteIdleness(signs);
   NotePlatform(signs);
   Tally tally;
+  tally.draining = static_cast<int>(all.state.replicas.size() - signs.state.replicas.size());
   tally.has_lost_reports = HasLostReports(signs);
   if (!tally.has_lost_reports) speed_.See(able);
   for (const WorkerLoad& worker : signs.workers) tally.by_instance[worker.instance] = &worker;

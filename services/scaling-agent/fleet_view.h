@@ -10,7 +10,7 @@
 // A replica counts as ready only once its first heartbeat has arrived, also if the platform calls
 // it ready before, because only then can it receive work. Where the actuator has no replicas of its
 // own, as in a dry run, only the heartbeats count. Replicas that were ordered and do not show yet
-// count as starting; replicas beyond the last order count as gone.
+// count as starting; replicas beyond the last order count as gone, and parked ones as draining.
 //
 // When most of the ready replicas fall silent together, their reports are lost and the replicas
 // still run: as long as the platform calls them ready they count as ready, at the last known speed.
@@ -67,7 +67,7 @@ class FleetView {
   FleetView(const SpeedOptions& speed, int max_tasks, telemetry::Histogram cold_starts = {})
       : speed_(speed), max_tasks_(max_tasks), cold_starts_(cold_starts) {}
 
-  FleetLook Look(const FleetSigns& signs);
+  FleetLook Look(const FleetSigns& all);
 
  private:
   struct Tally;

@@ -233,6 +233,38 @@ TEST_F(FleetViewTest, ThoseOnStandbyAreTheIdleOnes) {
   EXPECT_EQ(look.live, 3);
 }
 
+// Its heartbeats go on while it is parked, and tell the tasks that it had.
+TEST_F(FleetViewTest, AParkedReplicaStandsForNoneThatWorksOrStarts) {
+  Have("a");
+  Have("b", ReplicaState::kStarting);
+  signs_.state.replicas.push_back({"c", "pod-c", ReplicaState::kParked, now_});
+  v1::Heartbeat busy = BusyBeatOf("a", 1, 10);
+  busy.mutable_jobs(0)->set_threads_max(4);
+  Hear(busy);
+  Hear(BeatOf("c", 1));
+  const FleetLook look = Look();
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_THAT(look.fleet.starting, SizeIs(1));
+  EXPECT_THAT(look.fleet.idle_since, IsEmpty());
+  EXPECT_EQ(look.fleet.draining, 1);
+  EXPECT_EQ(look.fleet.tasks, 4);
+  EXPECT_THAT(look.let_go_first, ElementsAre("pod-a"));
+}
+
+// Otherwise it would have been idle for long, and would be let go before its first item.
+TEST_F(FleetViewTest, AResumedReplicaIdlesSinceItWasResumed) {
+  Have("a");
+  signs_.state.replicas.front().state = ReplicaState::kParked;
+  signs_.state.wanted = 0;
+  Hear(BeatOf("a", 1));
+  Look();
+  signs_.now += absl::Minutes(10);
+  signs_.state.replicas.front().state = ReplicaState::kReady;
+  signs_.state.wanted = 1;
+  Hear(BeatOf("a", 2));
+  EXPECT_THAT(Look().fleet.idle_since, ElementsAre(signs_.now));
+}
+
 TEST_F(FleetViewTest, ThoseThatWaitForAReleaseExistAndDoNotWork) {
   for (const char* name : {"a", "b", "c"}) Have(name);
   for (const char* name : {"b", "c"}) {
