@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace muster::scaling::policy {
 namespace {
@@ -37,7 +38,7 @@ void SeasonalForecast::Restart(int64_t quarter, int64_t ever) {
 
 void SeasonalForecast::See(absl::Time now, int64_t ever) {
   const int64_t quarter = QuarterOf(now);
-  if (!quarter_.has_value() || quarter < *quarter_ || quarter > *quarter_ + kOfAWeek) {
+  if (!quarter_.has_value() || std::abs(quarter - *quarter_) > kOfAWeek) {
     Restart(quarter, ever);
     return;
   }

@@ -17,7 +17,8 @@ namespace muster::scaling::policy {
 class SeasonalForecast {
  public:
   // `ever`: all items that arrived until now. Call it often: a quarter of an hour without a call is
-  // left out, and after more than a week without calls learning starts anew.
+  // left out, and so is one in which the clock steps back. After more than a week without calls, or
+  // a larger step back, learning starts anew.
   void See(absl::Time now, int64_t ever);
 
   // The rate, in items per second, that at most one of ten such quarters of an hour exceeds, from

@@ -76,6 +76,23 @@ TEST_F(SeasonalForecastTest, LeavesOutHoursThatNobodyLookedAt) {
   EXPECT_NEAR(Upper(absl::Hours(12)), before, 10);
 }
 
+// Two seconds too many, put right just after a quarter of an hour has begun, cost no two weeks.
+TEST_F(SeasonalForecastTest, KeepsWhatItLearnedWhenTheClockStepsBack) {
+  Live(4 * kWeek);
+  forecast_.See(now_, static_cast<int64_t>(ever_));
+  constexpr absl::Duration kNoon = absl::Hours(12) + absl::Minutes(1);
+  const double before = Upper(kNoon);
+  now_ -= absl::Seconds(2);
+  forecast_.See(now_, static_cast<int64_t>(ever_));
+  EXPECT_DOUBLE_EQ(Upper(kNoon), before);
+  now_ += absl::Seconds(2);
+  Live(kWeek);
+  EXPECT_NEAR(Upper(kNoon), before, 10);
+  now_ -= kWeek + absl::Hours(1);
+  Live(absl::Hours(1));
+  EXPECT_FALSE(forecast_.UpperRate(now_, absl::Minutes(1)).has_value());
+}
+
 TEST_F(SeasonalForecastTest, IsFiniteWhateverItIsTold) {
   for (int quarter = 0; quarter < 3 * 672; ++quarter) {
     forecast_.See(now_, quarter % 2 == 0 ? 0 : std::numeric_limits<int64_t>::max());
