@@ -253,10 +253,12 @@ void FleetView::Settle(const FleetSigns& signs, Tally* tally) const {
   });
   if (!signs.has_platform) return;
   const int there = static_cast<int>(tally->ready.size() + tally->starting.size()) + tally->waiting;
-  for (int i = there; i < signs.state.wanted; ++i) {
+  // What a person mistypes must not take all memory; a policy counts no further anyway.
+  const int wanted = std::min(signs.state.wanted, scaling::policy::kMaxReplicas);
+  for (int i = there; i < wanted; ++i) {
     tally->starting.push_back(OrderedBy(signs) + speed_.ColdStart());
   }
-  for (int i = signs.state.wanted; i < there; ++i) {
+  for (int i = wanted; i < there; ++i) {
     ++tally->draining;
     // As platforms do: replicas that are not ready go first.
     if (!tally->starting.empty()) {

@@ -80,6 +80,11 @@ TEST_F(FleetViewTest, WhatWasOrderedAndDoesNotShowYetIsStarting) {
   EXPECT_EQ(look.live, 3);
 }
 
+TEST_F(FleetViewTest, TakesNoMoreOfAMistypedNumberThanAPolicyCounts) {
+  signs_.state.wanted = std::numeric_limits<int>::max();
+  EXPECT_EQ(Look().fleet.committed(), scaling::policy::kMaxReplicas);
+}
+
 TEST_F(FleetViewTest, WhatIsTooManyForTheLastOrderIsAsGoodAsGone) {
   for (const char* name : {"a", "b", "c"}) {
     Have(name);
