@@ -263,6 +263,8 @@ const std::vector<std::string>& ActuatorKinds() {
   return *kinds;
 }
 
+bool SetsTasks(absl::string_view kind) { return kind == "threads" || kind == "dry-run"; }
+
 absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenActuator(const ActuatorOptions& options,
                                                              base::Clock* clock) {
   if (options.kind == "dry-run") return std::make_unique<DryRun>(options.dry_run, clock);

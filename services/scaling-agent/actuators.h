@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/actuator/actuator.h"
 #include "muster/actuator/process/process_actuator.h"
@@ -90,6 +91,10 @@ struct ActuatorOptions {
 };
 
 const std::vector<std::string>& ActuatorKinds();
+
+// Whether actuators of this kind change the dequeue tasks of a replica that runs, or tell that they
+// would. Elsewhere a policy must not count on more tasks: they never come.
+bool SetsTasks(absl::string_view kind);
 
 // `clock` is not owned. InvalidArgument: the kind is unknown. Other errors come from the platform's
 // client and concern its configuration.

@@ -175,6 +175,14 @@ TEST(ActuatorsTest, RefusesWhatItDoesNotHave) {
   EXPECT_TRUE(absl::IsNotFound(OpenActuator(options, &clock).status()));
 }
 
+// A policy that counts on tasks which never come starts too few replicas.
+TEST(ActuatorsTest, OnlyThoseThatSpeakToProcessorsSetTasks) {
+  EXPECT_TRUE(SetsTasks("threads"));
+  EXPECT_TRUE(SetsTasks("dry-run"));
+  EXPECT_FALSE(SetsTasks("process"));
+  EXPECT_FALSE(SetsTasks("kubernetes"));
+}
+
 TEST(AgentOptionsTest, NeedSoundRulesAndAKnownActuator) {
   const auto parse = [](const std::string& line) {
     RoleOptions options;

@@ -80,7 +80,12 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   if (options_.actuator.kind == "kubernetes" && options_.speed.replica_cores == 0) {
     options.loop.speed.replica_cores = kPodCores;  // a pod runs on another machine
   }
-  options.loop.max_tasks = options_.max_tasks;
+  if (SetsTasks(options_.actuator.kind)) {
+    options.loop.max_tasks = options_.max_tasks;
+  } else if (options_.max_tasks > 0) {
+    base::Log(base::kWarning, "--max-tasks has no effect: this actuator leaves tasks as they are",
+              {{"actuator", options_.actuator.kind}});
+  }
   options.loop.recording = options_.recording;
   AgentDependencies deps;
   deps.queues = stores.queues;
@@ -213,7 +218,7 @@ void AddSpeedOptions(CLI::App* app, RoleOptions* options) {
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1024.0));
   app->add_option("--max-tasks", options->max_tasks,
-                  "Dequeue tasks that a replica may be given; 0: as many as it has")
+                  "Dequeue tasks that actuator threads may give a replica; 0: as many as it has")
       ->envname(host::EnvironmentName("--max-tasks"))
       ->capture_default_str()
       ->check(CLI::Range(0, kMaxTasks));
