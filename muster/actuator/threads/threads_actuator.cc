@@ -184,6 +184,12 @@ ReplicaState StateOf(const WorkerAnswer& answer) {
   }
 }
 
+// If one that hangs were asked at each look, no order would be carried out before it expires.
+absl::Duration BelievedFor(const absl::Status& answer) {
+  if (answer.ok()) return kBelievedFor;
+  return absl::IsDeadlineExceeded(answer) ? kHangBelievedFor : absl::ZeroDuration();
+}
+
 // The processors that work for `job` and have an address.
 std::vector<LiveProcessor> ProcessorsOf(std::vector<LiveProcessor> processors,
                                         const std::string& job) {
@@ -302,15 +308,15 @@ std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string
   const std::vector<WorkerAnswer> answers = calls_.Make(calls);
   for (size_t i = 0; i < answers.size(); ++i) {
     const absl::Status& status = answers[i].status;
-    // A processor that did not answer is asked again at the next look.
-    known[asked[i]->instance] = {asked[i]->address, StateOf(answers[i]),
-                                 status.ok() ? now + kBelievedFor : now};
-    if (!status.ok()) AddIssue(*asked[i], status, trouble);
+    known[asked[i]->instance] = {asked[i]->address, StateOf(answers[i]), now + BelievedFor(status),
+                                 status};
   }
   std::vector<Seen> seen;
   seen.reserve(processors.size());
   for (const LiveProcessor& processor : processors) {
-    seen.push_back({processor, known[processor.instance].state});
+    const Known& one = known[processor.instance];
+    if (!one.answer.ok()) AddIssue(processor, one.answer, trouble);
+    seen.push_back({processor, one.state});
   }
   calls_.KeepOnly(AddressesOf(live));  // keeps the connections of other targets' processors
   return seen;

@@ -32,6 +32,10 @@ inline constexpr absl::Duration kCallLimit = absl::Seconds(5);
 // partition, and besides this actuator only people change the state.
 inline constexpr absl::Duration kBelievedFor = absl::Seconds(30);
 
+// How long a processor that hangs is not asked again: several times kCallLimit. An order expires
+// before such a call ends, so that orders are carried out between two of them only.
+inline constexpr absl::Duration kHangBelievedFor = absl::Seconds(15);
+
 // A running processor.
 
 struct LiveProcessor {
@@ -121,7 +125,8 @@ class ThreadsActuator final : public actuator::Actuator {
 
   std::string_view kind() const override { return "threads"; }
   // A processor that does not answer counts as kStarting; `wanted` is the number of ready and
-  // starting processors. Asks each processor once in kBelievedFor.
+  // starting processors. Asks each processor once in kBelievedFor, one that hangs once in
+  // kHangBelievedFor, and one that fails at once each time.
   absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override
       ABSL_LOCKS_EXCLUDED(targets_mu_, mu_);
   // `after` counts the processors at work after the answered calls. Unavailable: none of the
@@ -137,7 +142,8 @@ class ThreadsActuator final : public actuator::Actuator {
   struct Known {
     std::string address;
     actuator::ReplicaState state = actuator::ReplicaState::kStarting;
-    absl::Duration until;  // by the clock's Monotonic()
+    absl::Duration until;      // by the clock's Monotonic()
+    absl::Status answer = {};  // to the last question
   };
   struct Seen {
     LiveProcessor processor;

@@ -157,9 +157,22 @@ TEST_F(ThreadsActuatorTest, OneThatHangsAndOneThatIsGoneHoldNobodyUp) {
   EXPECT_THAT(actuator.Observe("work")->trouble, HasSubstr("p1 at "));
   processors_[0].Hang(false);
   // The processor may or may not carry out an order that it received while it hung: the actuator
-  // asks again, and repeats the order if necessary.
+  // takes it for one at work, and repeats the order.
   actuator.Apply(To(0)).IgnoreError();
   EXPECT_EQ(processors_[0].phase("job"), v1::LISTENER_PHASE_PAUSED);
+}
+
+// Asked again with each order, it would use up the time of each.
+TEST_F(ThreadsActuatorTest, OneThatHangsIsAskedOnceInAWhileOnly) {
+  processors_[0].Hang(true);
+  ThreadsActuator actuator = Make(absl::Seconds(1));
+  EXPECT_EQ(States(actuator)[0], ReplicaState::kStarting);
+  processors_[0].Hang(false);
+  EXPECT_EQ(States(actuator)[0], ReplicaState::kStarting);
+  EXPECT_THAT(actuator.Observe("work")->trouble, HasSubstr("p0 at "));
+  clock_.Advance(kHangBelievedFor);
+  EXPECT_EQ(States(actuator)[0], ReplicaState::kParked);
+  EXPECT_EQ(actuator.Observe("work")->trouble, "");
 }
 
 TEST_F(ThreadsActuatorTest, SaysThatNobodyCouldBeTold) {
