@@ -2,6 +2,7 @@
 #include "muster/actuator/threads/threads_actuator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -267,12 +268,16 @@ absl::StatusOr<actuator::Outcome> ThreadsActuator::Apply(const actuator::Order& 
   MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   const Plan plan = PlanOf(seen, order);
   const int before = static_cast<int>(plan.to_stay.size() + plan.to_park.size());
-  std::vector<Seen> at_work = plan.to_stay;
-  at_work.insert(at_work.end(), plan.to_let_go.begin(), plan.to_let_go.end());
+  // One that does not answer cannot be set, and trying it would take all the time of the order.
+  std::vector<Seen> to_set = plan.to_let_go;
+  std::copy_if(plan.to_stay.begin(), plan.to_stay.end(), std::back_inserter(to_set),
+               [](const Seen& one) { return one.state == ReplicaState::kReady; });
   // Set the tasks before resuming processors: a resumed processor would otherwise start its old,
   // possibly larger, number of threads at once.
   if (order.tasks > 0) {
-    TellLocked(order.target, job, at_work, {"", job, Verb::kSetTasks, order.tasks}, &trouble);
+    TellLocked(order.target, job, to_set, {"", job, Verb::kSetTasks, order.tasks}, &trouble);
+    // One may hang, and another agent may lead by now.
+    MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   }
   const int let_go =
       TellLocked(order.target, job, plan.to_let_go, {"", job, Verb::kLetGo}, &trouble);

@@ -130,7 +130,8 @@ class ThreadsActuator final : public actuator::Actuator {
   absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override
       ABSL_LOCKS_EXCLUDED(targets_mu_, mu_);
   // `after` counts the processors at work after the answered calls. Unavailable: none of the
-  // processors that had to change answered.
+  // processors that had to change answered. Aborted: as of Actuator, but processors may have been
+  // given their tasks.
   absl::StatusOr<actuator::Outcome> Apply(const actuator::Order& order) override
       ABSL_LOCKS_EXCLUDED(targets_mu_, mu_);
 

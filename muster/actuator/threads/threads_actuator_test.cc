@@ -127,6 +127,16 @@ TEST_F(ThreadsActuatorTest, TellsNobodyWhenTheLeadRanOutWhileItLooked) {
   EXPECT_EQ(processors_.AtWork("job"), 0);
 }
 
+TEST_F(ThreadsActuatorTest, ParksNobodyWhenTheLeadRanOutWhileItSetTasks) {
+  for (int i = 0; i < 2; ++i) processors_[i].SetPhase("job", v1::LISTENER_PHASE_LISTENING);
+  processors_[0].OnSetTasks([this] { clock_.Advance(absl::Seconds(2)); });
+  ThreadsActuator actuator = Make();
+  actuator::Order order = To(1, 8);
+  order.not_after = clock_.Monotonic() + absl::Seconds(2);
+  EXPECT_EQ(actuator.Apply(order).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(processors_.AtWork("job"), 2);
+}
+
 // Each query costs the queue store calls.
 TEST_F(ThreadsActuatorTest, AsksAProcessorOnceInAWhileOnly) {
   ThreadsActuator actuator = Make();

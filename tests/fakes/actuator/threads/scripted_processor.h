@@ -3,6 +3,7 @@
 // A processor with only a WorkerService, which behaves as a test needs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,6 +51,8 @@ class ScriptedProcessor final : public v1::WorkerService::Service {
     base::MutexLock lock(&mu_);
     phases_[job] = phase;
   }
+  // What happens while the processor is given its tasks; set it before the first call.
+  void OnSetTasks(std::function<void()> act) { on_set_tasks_ = std::move(act); }
   v1::ListenerPhase phase(const std::string& job) {
     base::MutexLock lock(&mu_);
     return phases_[job];
@@ -74,6 +77,7 @@ class ScriptedProcessor final : public v1::WorkerService::Service {
   }
   grpc::Status SetOptions(grpc::ServerContext* context, const v1::SetOptionsRequest* request,
                           v1::SetOptionsResponse*) override {
+    if (on_set_tasks_) on_set_tasks_();
     return AnswerFor(context, request->job(), [&](const std::string& job) {
       tasks_[job] = request->options().max_dequeue_tasks();
     });
@@ -104,6 +108,7 @@ class ScriptedProcessor final : public v1::WorkerService::Service {
   }
 
   LiveProcessor live_;
+  std::function<void()> on_set_tasks_;
   base::Mutex mu_;
   base::CondVar changed_;
   bool hangs_ = false;
