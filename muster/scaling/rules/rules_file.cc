@@ -154,6 +154,20 @@ void RequireQueuesOfItsOwn(const YamlValue& entry, const Target& target, const R
   }
 }
 
+// Two targets that give one workload its replicas would undo each other's orders. Another
+// autoscaler may ask for the numbers of several targets, and takes the largest.
+void RequireWorkloadOfItsOwn(const YamlValue& name, const Target& target, const Rules& rules) {
+  if (target.name.empty() || (target.kind != "deployment" && target.kind != "statefulset")) return;
+  for (const Target& other : rules.targets) {
+    const bool is_same = other.kind == target.kind && other.name == target.name;
+    const bool are_external =
+        other.actuated_by == ActuatedBy::kExternal && target.actuated_by == ActuatedBy::kExternal;
+    if (!is_same || are_external) continue;
+    name.Problem(absl::StrCat("the ", target.kind, " ", base::Quoted(target.name),
+                              " belongs to the target '", other.id, "' already"));
+  }
+}
+
 }  // namespace
 
 bool ReadTargetId(const YamlValue& value, const Rules& rules, std::string* id) {
@@ -172,13 +186,15 @@ void ReadTargets(const YamlValue& section, Rules* rules) {
     const YamlMap map(entry, RulesFileKeys().at(kTarget));
     size_t kind = 0;
     if (map.Required("kind").ReadWord(TargetKinds(), &kind)) target.kind = TargetKinds()[kind];
-    map.Required("name").ReadText(&target.name);
+    const YamlValue name = map.Required("name");
+    name.ReadText(&target.name);
     ReadQueues(map.Required("queues"), &target.queues);
     ReadSla(map.Optional("sla"), &target);
     ReadPatience(map.Optional("patience"), &target.patience);
     ReadLimits(map, entry, &target.range);
     map.Optional("actuator").ReadWord({"agent", "external"}, &target.actuated_by);
     RequireQueuesOfItsOwn(entry, target, *rules);
+    RequireWorkloadOfItsOwn(name, target, *rules);
     rules->targets.push_back(std::move(target));
   }
 }
