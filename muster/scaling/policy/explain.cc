@@ -39,12 +39,12 @@ std::string ByDeadline(const Decision& decision, absl::TimeZone zone) {
 }
 
 std::string Miss(const Decision& decision, absl::TimeZone zone) {
-  if (decision.feasibility.feasible || decision.feasibility.late_by <= absl::ZeroDuration()) {
-    return "";
-  }
+  const absl::Duration late_by = decision.feasibility.late_by;
+  if (decision.feasibility.feasible || late_by <= absl::ZeroDuration()) return "";
   const std::string which =
       decision.deadline.has_value() ? TimeOfDay(*decision.deadline, zone) : "its deadline";
-  return absl::StrCat(": misses ", which, " by ", ShowDuration(decision.feasibility.late_by));
+  return absl::StrCat(": misses ", which, late_by == absl::InfiniteDuration() ? " " : " by ",
+                      ShowDuration(late_by));
 }
 
 std::string Needs(const Decision& decision) {

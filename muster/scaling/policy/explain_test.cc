@@ -45,6 +45,13 @@ TEST_F(ExplainTest, SaysWhatAnInfeasibleSlaNeeds) {
             "SLA infeasible: no number of replicas would do it; earliest finish 84 s late");
 }
 
+TEST_F(ExplainTest, SaysThatWorkWithoutReplicasIsNeverDone) {
+  decision_.feasibility.late_by = absl::InfiniteDuration();
+  EXPECT_EQ(Text(),
+            "Grow from 2 to 5 replicas. Needs 7, capped at 5: misses 06:00 for ever. "
+            "SLA infeasible: needs N = 7, N_max = 5; it never ends.");
+}
+
 TEST_F(ExplainTest, SaysThatACapEatsTheMarginOnly) {
   decision_.feasibility = Feasibility();
   EXPECT_EQ(Text(), "Grow from 2 to 5 replicas. Needs 8, capped at 5.");
