@@ -372,6 +372,25 @@ TEST_F(FleetViewTest, LearnsTheSpeedOfManyItemsFromTheirNumber) {
   EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 17) << "what lies between items counts, too";
 }
 
+// Its tasks come and go with the work. Otherwise a batch after an hour of single items would start
+// eight times as many replicas as it needs.
+TEST_F(FleetViewTest, AQuietHourDoesNotHideWhatAllTasksDo) {
+  Have("a");
+  uint64_t sequence = 0;
+  const auto speed_after = [&](int running, double rate) {
+    v1::Heartbeat beat = BusyBeatOf("a", ++sequence, rate);
+    beat.mutable_window()->set_seconds(2);
+    beat.mutable_jobs(0)->set_threads_max(8);
+    beat.mutable_jobs(0)->set_threads(running);
+    Hear(beat);
+    return LookAfter(absl::Seconds(2)).estimates.items_per_second;
+  };
+  for (int i = 0; i < 9; ++i) speed_after(8, 80);
+  EXPECT_DOUBLE_EQ(speed_after(8, 80), 160) << "it was busy half of the time";
+  for (int i = 0; i < 100; ++i) speed_after(1, 10);
+  EXPECT_DOUBLE_EQ(speed_after(1, 10), 160);
+}
+
 TEST_F(FleetViewTest, LearnsNoSpeedOfReplicasThatBeginToWork) {
   Have("a");
   for (uint64_t sequence = 1; sequence <= 9; ++sequence) {

@@ -143,9 +143,9 @@ void LearnedSpeed::See(const std::vector<WorkerLoad>& workers) {
     // A replica's first work is slower: handlers start and caches fill.
     seen.works_since = std::min(seen.works_since, worker.heard);
     const bool is_warm = worker.heard - seen.works_since >= kWarmUp;
-    if (is_warm || !(rate_.LowerBound(worker.threads) > 0)) {
-      rate_.See(worker.threads, FullSpeed(worker));
-    }
+    // Of the tasks that ran: a quiet hour with one of them must not hide what all do together.
+    const int tasks = std::min(std::max(1, worker.running), worker.threads);
+    if (is_warm || !(rate_.LowerBound(tasks) > 0)) rate_.See(tasks, FullSpeed(worker));
   }
   seen_ = std::move(all_seen);
   const absl::Duration service_time = ServiceTime(workers);
