@@ -80,14 +80,14 @@ TEST_F(SeasonalForecastTest, LeavesOutHoursThatNobodyLookedAt) {
 TEST_F(SeasonalForecastTest, KeepsWhatItLearnedWhenTheClockStepsBack) {
   Live(4 * kWeek);
   forecast_.See(now_, static_cast<int64_t>(ever_));
-  constexpr absl::Duration kNoon = absl::Hours(12) + absl::Minutes(1);
-  const double before = Upper(kNoon);
+  const absl::Duration noon = absl::Hours(12) + absl::Minutes(1);
+  const double before = Upper(noon);
   now_ -= absl::Seconds(2);
   forecast_.See(now_, static_cast<int64_t>(ever_));
-  EXPECT_DOUBLE_EQ(Upper(kNoon), before);
+  EXPECT_DOUBLE_EQ(Upper(noon), before);
   now_ += absl::Seconds(2);
   Live(kWeek);
-  EXPECT_NEAR(Upper(kNoon), before, 10);
+  EXPECT_NEAR(Upper(noon), before, 10);
   now_ -= kWeek + absl::Hours(1);
   Live(absl::Hours(1));
   EXPECT_FALSE(forecast_.UpperRate(now_, absl::Minutes(1)).has_value());
