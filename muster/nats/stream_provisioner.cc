@@ -7,8 +7,16 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/nats/connection.h"
+#include "muster/nats/status.h"
 
 namespace muster::nats {
+namespace {
+
+// Between two writes; doubled each time.
+constexpr absl::Duration kFirstWait = absl::Milliseconds(2);
+constexpr absl::Duration kLongestWait = absl::Milliseconds(512);
+
+}  // namespace
 
 StreamProvisioner::StreamProvisioner(JetStream* jetstream, nlohmann::json config,
                                      base::Clock* clock)
@@ -48,6 +56,14 @@ bool StreamProvisioner::NoteMissing() {
   }
   seen_missing_ = now;
   return now - *missing_since_ >= kGoneFor;
+}
+
+absl::Status WriteOnceHeard(const std::function<absl::Status()>& write) {
+  for (absl::Duration wait = kFirstWait;; wait *= 2) {
+    absl::Status written = write();
+    if (!IsNobodyListens(written) || wait > kLongestWait) return written;
+    base::SleepUnlessStopped(base::RealClock(), wait, {});
+  }
 }
 
 }  // namespace muster::nats

@@ -9,6 +9,7 @@
 // changes nothing.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -48,5 +49,9 @@ class StreamProvisioner {
   std::optional<absl::Duration> missing_since_ ABSL_GUARDED_BY(mu_);  // monotonic
   absl::Duration seen_missing_ ABSL_GUARDED_BY(mu_);                  // last
 };
+
+// Calls `write` again while nobody listens, for a second at most: a stream that another process is
+// making exists for a moment before it listens to its subjects. Returns what the last call did.
+absl::Status WriteOnceHeard(const std::function<absl::Status()>& write);
 
 }  // namespace muster::nats

@@ -73,6 +73,23 @@ TEST_P(StreamProvisionerTest, MakesNothingWhileTheServerIsAway) {
   EXPECT_TRUE(there.ok()) << there;
 }
 
+// Of processes that started together, one found the stream that another one was making, and died
+// of a write that nobody listened to yet.
+TEST_P(StreamProvisionerTest, WritesOnceAStreamListensThatIsBeingMade) {
+  ASSERT_TRUE(jetstream_.DeleteStream("kept").ok());
+  int writes = 0;
+  const absl::Status written = WriteOnceHeard([&] {
+    if (++writes == 3) EXPECT_TRUE(provisioner_.Ensure().ok());
+    return jetstream_.Publish({.subject = "kept.a", .data = "x"}).status();
+  });
+  EXPECT_TRUE(written.ok()) << written;
+  EXPECT_EQ(writes, 3);
+  EXPECT_EQ(jetstream_.GetStream("kept")->messages, 1u);
+  const auto refuse = [&] { return ++writes, absl::InternalError("it is full"); };
+  EXPECT_TRUE(absl::IsInternal(WriteOnceHeard(refuse)));
+  EXPECT_EQ(writes, 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, StreamProvisionerTest,
                          ::testing::ValuesIn(testing::NatsServer::Programs()),
                          [](const auto& server) { return absl::StrCat("Server", server.index); });

@@ -207,8 +207,10 @@ absl::Status JetStreamBlobStore::WriteAll(absl::string_view data, ObjectInfo* in
   MUSTER_RETURN_IF_ERROR(provisioner_.OnMissing());
   // Another process may have made the bucket while the chunks were under way: then the later ones
   // of them are stored, and must not be read as chunks of this attempt.
-  RemoveChunks(std::exchange(info->nuid, make_nuid_(clock_->Now())));
-  return WriteChunks(&jetstream_, ChunkSubject(bucket_, info->nuid), data);
+  return nats::WriteOnceHeard([&] {
+    RemoveChunks(std::exchange(info->nuid, make_nuid_(clock_->Now())));
+    return WriteChunks(&jetstream_, ChunkSubject(bucket_, info->nuid), data);
+  });
 }
 
 absl::StatusOr<std::string> JetStreamBlobStore::Commit(const ObjectInfo& info) {

@@ -11,6 +11,7 @@
 #include "muster/base/check.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
+#include "muster/nats/stream_provisioner.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::queue::jetstream {
@@ -123,7 +124,7 @@ absl::Status AttemptLog::Ask(const nats::Outgoing& message) {
   if (!nats::IsNobodyListens(written)) return written;
   // The stream is gone, lost with the memory of the server: make it again, then retry once.
   MUSTER_RETURN_IF_ERROR(Open());
-  return jetstream_->Publish(message).status();
+  return nats::WriteOnceHeard([&] { return jetstream_->Publish(message).status(); });
 }
 
 absl::StatusOr<std::vector<std::optional<AttemptRecord>>> AttemptLog::Find(

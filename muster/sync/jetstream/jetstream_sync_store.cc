@@ -182,7 +182,10 @@ absl::StatusOr<bool> JetStreamSyncStore::WriteOver(absl::string_view key, absl::
     if (const absl::Status there = provisioner_.OnMissing(); !there.ok()) {
       return base::Annotate(there, Naming("writing", key));
     }
-    ack = write();
+    nats::WriteOnceHeard([&] {
+      ack = write();
+      return ack.status();
+    }).IgnoreError();
   }
   if (nats::ErrorCodeOf(ack.status()) == nats::kWrongLastSequence) return false;
   if (!ack.ok()) return base::Annotate(ack.status(), Naming("writing", key));
