@@ -63,14 +63,6 @@ TEST_F(MisuseTest, RefusesAVariableThatIsOutOfRange) {
   unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
-TEST_F(MisuseTest, RefusesAFormatInTheEnvironmentThatNoCommandHas) {
-  setenv("MUSTER_OUTPUT", "xml", 1);  // NOLINT(concurrency-mt-unsafe): one thread
-  EXPECT_THAT(Complaint({"batch", "list"}),
-              HasSubstr("'xml' is not table, json or yaml; MUSTER_OUTPUT asks for it"));
-  EXPECT_EQ(Run({"version"}), kOk);
-  unsetenv("MUSTER_OUTPUT");  // NOLINT(concurrency-mt-unsafe): one thread
-}
-
 // CLI11 reads 010 as eight, and a number that is too large as the largest.
 TEST_F(MisuseTest, TakesNoNumberForAnother) {
   EXPECT_THAT(Complaint({"batch", "delete", "010"}), HasSubstr("BATCH: 010 begins with a zero"));

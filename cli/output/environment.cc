@@ -17,8 +17,12 @@
 namespace muster::cli {
 namespace {
 
-constexpr char kOutputVariable[] = "MUSTER_OUTPUT";
-constexpr char kCsv[] = "csv";
+// What MUSTER_OUTPUT asks for, where the command can do it.
+OutputFormat DefaultFormat(const std::map<std::string, OutputFormat>& formats) {
+  const char* const wanted = std::getenv("MUSTER_OUTPUT");  // NOLINT(concurrency-mt-unsafe): alone
+  const auto format = formats.find(wanted == nullptr ? "" : wanted);
+  return format == formats.end() ? OutputFormat::kTable : format->second;
+}
 
 }  // namespace
 
@@ -55,32 +59,20 @@ void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
   std::map<std::string, OutputFormat> formats = {{"table", OutputFormat::kTable},
                                                  {"json", OutputFormat::kJson},
                                                  {"yaml", OutputFormat::kYaml}};
-  if (csv == Csv::kYes) formats[kCsv] = OutputFormat::kCsv;
+  if (csv == Csv::kYes) formats["csv"] = OutputFormat::kCsv;
   const std::string names = csv == Csv::kYes ? "table, json, yaml or csv" : "table, json or yaml";
-  const char* const set = std::getenv(kOutputVariable);  // NOLINT(concurrency-mt-unsafe): alone
-  const std::string wanted = set == nullptr ? "" : set;
-  const bool has_it = formats.count(wanted) > 0;
-  if (has_it) options->output = formats[wanted];
-  // CSV, which other commands have, leaves this one its table.
-  const bool is_unknown = !has_it && !wanted.empty() && wanted != kCsv;
-  CLI::Option* const output =
-      command
-          ->add_option("-o,--output", options->output,
-                       "What to print it as; MUSTER_OUTPUT sets the default")
-          ->transform(CLI::Validator(
-              [formats, names, is_unknown, wanted](std::string& text) -> std::string {
-                const auto format = formats.find(text);
-                if (format == formats.end()) {
-                  return absl::StrCat(
-                      "'", text, "' is not ", names,
-                      is_unknown && text == wanted ? "; MUSTER_OUTPUT asks for it" : "");
-                }
-                text = absl::StrCat(static_cast<int>(format->second));
-                return "";
-              },
-              csv == Csv::kYes ? "{table,json,yaml,csv}" : "{table,json,yaml}"));
-  // Read as the option, it is refused where the command runs without one.
-  if (is_unknown) output->envname(kOutputVariable);
+  options->output = DefaultFormat(formats);
+  command
+      ->add_option("-o,--output", options->output,
+                   "What to print it as; MUSTER_OUTPUT sets the default")
+      ->transform(CLI::Validator(
+          [formats, names](std::string& text) -> std::string {
+            const auto format = formats.find(text);
+            if (format == formats.end()) return absl::StrCat("'", text, "' is not ", names);
+            text = absl::StrCat(static_cast<int>(format->second));
+            return "";
+          },
+          csv == Csv::kYes ? "{table,json,yaml,csv}" : "{table,json,yaml}"));
 }
 
 absl::Status WithListHint(const absl::Status& status, absl::string_view command) {
