@@ -19,6 +19,7 @@
 #include "cli/doctor/commands.h"
 #include "cli/doctor/gateway_checkup.h"
 #include "cli/doctor/nats_checkup.h"
+#include "cli/doctor/scaling_checkup.h"
 #include "cli/doctor/work_checkup.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
