@@ -8,6 +8,7 @@
 #include "cli/output/format.h"
 #include "cli/scale/agent_client.h"
 #include "muster/base/status.h"
+#include "muster/client/scaling_client.h"
 
 namespace muster::cli {
 namespace {
@@ -59,11 +60,6 @@ void CheckTargets(const ScalingTargets& targets, Findings* findings) {
   }
 }
 
-bool StartsReplicas(const v1::GetAgentResponse& agent) {
-  const bool has_replicas = agent.actuator() == "process" || agent.actuator() == "kubernetes";
-  return agent.mode() == v1::SCALING_MODE_ACT && has_replicas;
-}
-
 }  // namespace
 
 ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
@@ -84,7 +80,7 @@ ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instan
     findings->push_back(LeaderFinding(agents[i], *answers[i]));
     const ScalingTargets targets = ListTargets(mesh, agents[i], findings);
     CheckTargets(targets, findings);
-    if (StartsReplicas(*answers[i])) started = targets;
+    if (client::StartsReplicas(*answers[i])) started = targets;
   }
   if (led) return started;
   findings->push_back({Health::kWrong, kScaling,

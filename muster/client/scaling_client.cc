@@ -34,6 +34,11 @@ bool IsNotLeader(const absl::Status& status) {
   return reason.has_value() && reason->reason == "NOT_LEADER";
 }
 
+bool StartsReplicas(const v1::GetAgentResponse& agent) {
+  const bool has_replicas = agent.actuator() == "process" || agent.actuator() == "kubernetes";
+  return agent.mode() == v1::SCALING_MODE_ACT && has_replicas;
+}
+
 ScalingLeaderClient::ScalingLeaderClient(rpc::InstanceAddresses agents,
                                          rpc::ChannelOptions channel_options)
     : agents_("scaling agent", std::move(agents), WithoutRetries(std::move(channel_options))) {}

@@ -25,6 +25,10 @@ namespace muster::client {
 // Whether ScalingService answered with the reason NOT_LEADER.
 bool IsNotLeader(const absl::Status& status);
 
+// Whether the agent itself starts and stops the replicas of its targets: it acts, by an actuator
+// that has some. Elsewhere it only watches, or tells what another autoscaler does.
+bool StartsReplicas(const v1::GetAgentResponse& agent);
+
 // Thread-safe.
 class ScalingLeaderClient {
  public:

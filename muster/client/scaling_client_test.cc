@@ -123,5 +123,19 @@ TEST_F(LeadingAgentTest, AsksSixteenAtMost) {
   EXPECT_EQ(one_.state().calls, 0);
 }
 
+TEST(StartsReplicasTest, WantsAnAgentThatActsByAnActuatorWithReplicas) {
+  v1::GetAgentResponse agent;
+  agent.set_mode(v1::SCALING_MODE_ACT);
+  for (const char* actuator : {"process", "kubernetes"}) {
+    agent.set_actuator(actuator);
+    EXPECT_TRUE(StartsReplicas(agent)) << actuator;
+  }
+  agent.set_mode(v1::SCALING_MODE_OBSERVE);
+  EXPECT_FALSE(StartsReplicas(agent));
+  agent.set_mode(v1::SCALING_MODE_ACT);
+  agent.set_actuator("dry-run");
+  EXPECT_FALSE(StartsReplicas(agent));
+}
+
 }  // namespace
 }  // namespace muster::client

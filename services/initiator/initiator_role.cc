@@ -483,9 +483,7 @@ std::vector<v1::ScalingTarget> InitiatorRole::StartedTargets(
   if (!targets.ok()) return {};
   const auto leader =
       agent->Unary<v1::GetAgentResponse>(&Stub::GetAgent, v1::GetAgentRequest(), kAgentTimeout);
-  const bool starts = leader.ok() && leader->mode() == v1::SCALING_MODE_ACT &&
-                      (leader->actuator() == "process" || leader->actuator() == "kubernetes");
-  if (!starts) return {};
+  if (!leader.ok() || !client::StartsReplicas(*leader)) return {};
   return {targets->targets().begin(), targets->targets().end()};
 }
 
