@@ -15,10 +15,9 @@
 #include "muster/base/clock.h"
 #include "muster/base/file_version.h"
 #include "muster/base/log.h"
-#include "muster/base/mutex.h"
-#include "muster/base/names.h"
 #include "muster/base/random.h"
 #include "muster/base/status.h"
+#include "muster/nats/requester.h"
 #include "muster/nats/status.h"
 #include "muster/nats/subscription.h"
 
@@ -47,9 +46,7 @@ bool AsksForTls(const std::string& url) { return absl::StartsWithIgnoreCase(url,
 class NatsConnection final : public Connection {
  public:
   explicit NatsConnection(ConnectionOptions options)
-      : Connection(options.prompt),
-        options_(std::move(options)),
-        replies_(absl::StrCat("_INBOX.", base::MakeInstanceId("inbox")), base::RealClock()) {
+      : Connection(options.prompt), options_(std::move(options)), requester_(options_.prompt) {
     for (const std::string& path :
          {options_.ca_file, options_.certificate_file, options_.key_file}) {
       if (!path.empty()) security_files_.emplace_back(path, base::FileVersion(path));
@@ -58,8 +55,7 @@ class NatsConnection final : public Connection {
 
   ~NatsConnection() override {
     closing_ = true;
-    heard_replies_.reset();
-    inboxes_.clear();
+    requester_.End();
     if (connection_ == nullptr) return;
     natsConnection_Close(connection_);
     closed_.Await();
@@ -74,10 +70,7 @@ class NatsConnection final : public Connection {
       return absl::UnavailableError(absl::StrCat("connecting to ", WithoutSecrets(url), ": ",
                                                  WhatIsWrong(status), HintAt(url, status)));
     }
-    MUSTER_ASSIGN_OR_RETURN(
-        heard_replies_,
-        Subscribe(replies_.Subjects(), [this](const Incoming& reply) { replies_.Deliver(reply); }));
-    return absl::OkStatus();
+    return requester_.Begin(connection_);
   }
 
   // A server that asks for a certificate and is shown none only hangs up.
@@ -90,14 +83,18 @@ class NatsConnection final : public Connection {
     return "; the server may ask for a certificate, and none is named";
   }
 
-  absl::Status Publish(const Outgoing& message) override { return Send(message, message.reply); }
-  absl::Status Flush(absl::Duration timeout) override;
-
+  absl::Status Publish(const Outgoing& message) override {
+    return requester_.Send(message, message.reply);
+  }
+  absl::Status Flush(absl::Duration timeout) override { return requester_.Flush(timeout); }
   absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> RequestAll(
-      absl::Span<const Outgoing> requests, absl::Duration timeout) override;
+      absl::Span<const Outgoing> requests, absl::Duration timeout) override {
+    return requester_.RequestAll(requests, timeout);
+  }
   absl::Status RequestMany(const Outgoing& request, absl::Duration timeout,
-                           absl::FunctionRef<bool(Incoming)> take) override
-      ABSL_LOCKS_EXCLUDED(mu_);
+                           absl::FunctionRef<bool(Incoming)> take) override {
+    return requester_.RequestMany(request, timeout, take);
+  }
 
   absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(const std::string& subject,
                                                           MessageHandler handler) override {
@@ -111,7 +108,7 @@ class NatsConnection final : public Connection {
   }
   int64_t reconnects() const override;
   int64_t errors() const override { return errors_; }
-  int64_t requests_in_flight() const override { return requests_in_flight_; }
+  int64_t requests_in_flight() const override { return requester_.in_flight(); }
   int64_t max_payload() const override { return natsConnection_GetMaxPayload(connection_); }
 
  private:
@@ -134,28 +131,17 @@ class NatsConnection final : public Connection {
   }
 
   absl::StatusOr<OptionsPtr> MakeOptions(const std::string& url);
-  absl::StatusOr<std::unique_ptr<ReplyInbox>> TakeReplyInbox() ABSL_LOCKS_EXCLUDED(mu_);
   natsStatus SetSecurity(natsOptions* options, const std::vector<std::string>& urls) const;
-  absl::Status Send(const Outgoing& message, const std::string& reply);
-  // Sends off the messages that nats.c has gathered.
-  absl::Status SendOff(absl::Duration timeout);
-  absl::StatusOr<Incoming> RequestOne(const Outgoing& request, absl::Duration timeout)
-      ABSL_LOCKS_EXCLUDED(mu_);
 
   const ConnectionOptions options_;
-  PendingReplies replies_;
   std::vector<std::pair<std::string, std::optional<std::string>>> security_files_;  // path, version
   std::atomic<bool> closing_{false};
   std::atomic<bool> refused_{false};
   absl::Duration lost_since_;  // of the thread of nats.c that reconnects
   std::atomic<int64_t> errors_{0};
-  std::atomic<int64_t> requests_in_flight_{0};
   Event closed_;
   natsConnection* connection_ = nullptr;  // owned
-  std::unique_ptr<Subscription> heard_replies_;
-
-  base::Mutex mu_;
-  std::vector<std::unique_ptr<ReplyInbox>> inboxes_ ABSL_GUARDED_BY(mu_);  // not in use
+  Requester requester_;
 };
 
 int64_t NatsConnection::reconnects() const {
@@ -283,158 +269,6 @@ absl::StatusOr<OptionsPtr> NatsConnection::MakeOptions(const std::string& url) {
         absl::StrCat("NATS options for ", WithoutSecrets(url), ": ", WhatIsWrong(status)));
   }
   return options;
-}
-
-// Not ResourceExhausted: of several messages the first may be in the buffer, and leave when the
-// connection is back. So it is wrong to report that nothing was sent.
-absl::Status SentStatus(natsStatus status, const std::string& doing) {
-  if (status != NATS_INSUFFICIENT_BUFFER) return ToStatus(status, doing);
-  return absl::UnavailableError(
-      absl::StrCat(doing, ": there is no connection, and the buffer of unsent messages is full"));
-}
-
-absl::Status NatsConnection::Send(const Outgoing& message, const std::string& reply) {
-  MUSTER_ASSIGN_OR_RETURN(const MessagePtr made, MessageOf(message, reply));
-  return SentStatus(natsConnection_PublishMsg(connection_, made.get()),
-                    absl::StrCat("publishing to ", message.subject));
-}
-
-int64_t MillisecondsOf(absl::Duration timeout) {
-  return std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
-}
-
-// Confirms by a message to this connection itself. The flush of nats.c sends the waiting messages
-// off, but its result means nothing: it is OK also when the ping could not be sent.
-absl::Status NatsConnection::Flush(absl::Duration timeout) {
-  base::Clock* const clock = base::RealClock();
-  const absl::Duration deadline = clock->Monotonic() + timeout;
-  PendingReplies::Call echo(&replies_);
-  MUSTER_RETURN_IF_ERROR(Send({.subject = echo.ReplySubject(0)}, ""));
-  if (!prompt()) {
-    const absl::Duration look = std::min(timeout, kLookWhetherConnected);
-    (void)natsConnection_FlushTimeout(connection_, MillisecondsOf(look));
-  }
-  while (connected() && clock->Monotonic() < deadline) {
-    const absl::Duration look = clock->Monotonic() + kLookWhetherConnected;
-    if (!echo.Await(1, std::min(deadline, look)).empty()) return absl::OkStatus();
-  }
-  return absl::UnavailableError("flushing the NATS connection: the server has not confirmed it");
-}
-
-absl::Status NoAnswer(const Outgoing& request, absl::string_view why) {
-  return absl::UnavailableError(absl::StrCat("no answer from ", request.subject, ": ", why));
-}
-
-absl::StatusOr<Incoming> CheckListened(const Outgoing& request, Incoming reply) {
-  if (reply.status == kNoResponders) return NobodyListens(request.subject);
-  return reply;
-}
-
-absl::Status NatsConnection::SendOff(absl::Duration timeout) {
-  if (prompt()) return absl::OkStatus();
-  return ToStatus(natsConnection_FlushTimeout(connection_, MillisecondsOf(timeout)),
-                  "flushing the NATS connection");
-}
-
-// nats.c sends such a request off by itself, without a word from the server to say that it has it.
-absl::StatusOr<Incoming> NatsConnection::RequestOne(const Outgoing& request,
-                                                    absl::Duration timeout) {
-  MUSTER_ASSIGN_OR_RETURN(const MessagePtr made, MessageOf(request, ""));
-  natsMsg* reply = nullptr;
-  const natsStatus status =
-      natsConnection_RequestMsg(&reply, connection_, made.get(), MillisecondsOf(timeout));
-  const MessagePtr owned(reply);
-  if (status == NATS_NO_RESPONDERS) return NobodyListens(request.subject);
-  if (status == NATS_TIMEOUT) return NoAnswer(request, "time is up");
-  MUSTER_RETURN_IF_ERROR(SentStatus(status, absl::StrCat("asking ", request.subject)));
-  return CheckListened(request, IncomingOf(reply));
-}
-
-// Of several messages the first may be sent when a later one is refused. So it is wrong to report
-// that nothing was sent.
-absl::Status SentInPart(const absl::Status& why) {
-  if (why.ok() || absl::IsUnavailable(why)) return why;
-  return absl::UnavailableError(absl::StrCat("only a part was sent: ", why.ToString()));
-}
-
-// Counts requests as being in flight, for a scope.
-class InFlight {
- public:
-  InFlight(std::atomic<int64_t>* count, size_t requests)
-      : count_(count), requests_(static_cast<int64_t>(requests)) {
-    *count_ += requests_;
-  }
-  ~InFlight() { *count_ -= requests_; }
-  InFlight(const InFlight&) = delete;
-  InFlight& operator=(const InFlight&) = delete;
-
- private:
-  std::atomic<int64_t>* const count_;  // not owned
-  const int64_t requests_;
-};
-
-absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> NatsConnection::RequestAll(
-    absl::Span<const Outgoing> requests, absl::Duration timeout) {
-  const InFlight counted(&requests_in_flight_, requests.size());
-  if (requests.size() == 1) {
-    return std::vector<absl::StatusOr<Incoming>>{RequestOne(requests.front(), timeout)};
-  }
-  base::Clock* const clock = base::RealClock();
-  const absl::Duration deadline = clock->Monotonic() + timeout;
-  PendingReplies::Call call(&replies_);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const absl::Status sent = Send(requests[i], call.ReplySubject(i));
-    MUSTER_RETURN_IF_ERROR(i == 0 ? sent : SentInPart(sent));
-  }
-  MUSTER_RETURN_IF_ERROR(SentInPart(SendOff(timeout)));
-  std::vector<absl::StatusOr<Incoming>> answers(requests.size());
-  std::vector<bool> heard(requests.size());
-  for (size_t missing = requests.size(); missing > 0;) {
-    auto replies = call.Await(missing, deadline);
-    if (replies.empty()) break;
-    for (auto& [place, reply] : replies) {
-      if (place >= answers.size() || heard[place]) continue;
-      answers[place] = CheckListened(requests[place], std::move(reply));
-      heard[place] = true;
-      --missing;
-    }
-  }
-  for (size_t i = 0; i < answers.size(); ++i) {
-    if (!heard[i]) answers[i] = NoAnswer(requests[i], "time is up");
-  }
-  return answers;
-}
-
-absl::Status NatsConnection::RequestMany(const Outgoing& request, absl::Duration timeout,
-                                         absl::FunctionRef<bool(Incoming)> take) {
-  const InFlight counted(&requests_in_flight_, 1);
-  base::Clock* const clock = base::RealClock();
-  const absl::Duration deadline = clock->Monotonic() + timeout;
-  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<ReplyInbox> inbox, TakeReplyInbox());
-  MUSTER_RETURN_IF_ERROR(Send(request, inbox->subject()));
-  MUSTER_RETURN_IF_ERROR(SendOff(timeout));
-  for (;;) {
-    // Return the inbox to the pool only after success: after an error a late reply may still
-    // arrive.
-    MUSTER_ASSIGN_OR_RETURN(Incoming reply, inbox->Next(deadline - clock->Monotonic()));
-    MUSTER_ASSIGN_OR_RETURN(Incoming answer, CheckListened(request, std::move(reply)));
-    if (!take(std::move(answer))) break;
-  }
-  base::MutexLock lock(&mu_);
-  inboxes_.push_back(std::move(inbox));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<ReplyInbox>> NatsConnection::TakeReplyInbox() {
-  {
-    base::MutexLock lock(&mu_);
-    if (!inboxes_.empty()) {
-      std::unique_ptr<ReplyInbox> inbox = std::move(inboxes_.back());
-      inboxes_.pop_back();
-      return inbox;
-    }
-  }
-  return ReplyInbox::Open(connection_);
 }
 
 }  // namespace
