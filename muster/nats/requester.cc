@@ -14,10 +14,6 @@
 namespace muster::nats {
 namespace {
 
-int64_t MillisecondsOf(absl::Duration timeout) {
-  return std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
-}
-
 // Not ResourceExhausted: of several messages the first may be in the buffer, and leave when the
 // connection is back. So it is wrong to report that nothing was sent.
 absl::Status SentStatus(natsStatus status, const std::string& doing) {

@@ -31,6 +31,10 @@ void ReadServerStatus(natsMsg* message, Incoming* incoming) {
 
 }  // namespace
 
+int64_t MillisecondsOf(absl::Duration timeout) {
+  return std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
+}
+
 Incoming IncomingOf(natsMsg* message) {
   Incoming incoming;
   incoming.subject = TextOf(natsMsg_GetSubject(message));
@@ -69,8 +73,8 @@ absl::StatusOr<std::unique_ptr<ReplyInbox>> ReplyInbox::Open(natsConnection* con
 
 absl::StatusOr<Incoming> ReplyInbox::Next(absl::Duration timeout) {
   natsMsg* message = nullptr;
-  const int64_t milliseconds = std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
-  const natsStatus status = natsSubscription_NextMsg(&message, subscription_, milliseconds);
+  const natsStatus status =
+      natsSubscription_NextMsg(&message, subscription_, MillisecondsOf(timeout));
   const MessagePtr owned(message);
   if (status == NATS_NO_RESPONDERS) {
     Incoming nobody;

@@ -6,7 +6,6 @@
 
 #include <nats/nats.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,6 +44,9 @@ class Event {
   base::CondVar changed_;
   bool set_ ABSL_GUARDED_BY(mu_) = false;
 };
+
+// A timeout as nats.c takes it; at least 1.
+int64_t MillisecondsOf(absl::Duration timeout);
 
 // Messages, as nats.c represents them.
 
@@ -98,7 +100,7 @@ class CallbackSubscription final : public Connection::Subscription {
   }
 
   void Drain(absl::Duration timeout) override {
-    const int64_t milliseconds = std::max<int64_t>(1, absl::ToInt64Milliseconds(timeout));
+    const int64_t milliseconds = MillisecondsOf(timeout);
     if (natsSubscription_DrainTimeout(subscription_, milliseconds) != NATS_OK) return;
     natsSubscription_WaitForDrainCompletion(subscription_, milliseconds);
   }
