@@ -20,14 +20,6 @@ namespace muster::controller {
 
 namespace {
 
-// Between two log lines about results that this controller cannot read.
-constexpr absl::Duration kTellPause = absl::Minutes(1);
-
-// Between two moves of a waiting result to the tail of its queue, and the most in one put: their
-// bodies are large at worst.
-constexpr absl::Duration kTailPause = absl::Seconds(10);
-constexpr size_t kTailPage = 32;
-
 // Of the cause of a poison message: enough to tell what is wrong, and where.
 constexpr size_t kMaxWhyBytes = 512;
 
@@ -78,13 +70,14 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
       ledger_cache_(dependencies.ledger, dependencies.report),
       metrics_(dependencies.metrics),
       spans_(dependencies.spans, dependencies.clock, partition_),
-      away_(options.unknown_batch_grace, dependencies.clock) {}
+      away_(options.unknown_batch_grace, dependencies.clock),
+      redelivery_(partition_, options.visibility, &away_, dependencies.queues, dependencies.clock) {
+}
 
 absl::Status ResultCounter::Receive() {
   const int page = deps_.queues->traits().max_receive;
   const absl::Time began = spans_.Now();
-  while (!full() &&
-         put_back_.size() + copies_.size() < static_cast<size_t>(options_.max_commit_results)) {
+  while (!full() && redelivery_.pending() < static_cast<size_t>(options_.max_commit_results)) {
     MUSTER_ASSIGN_OR_RETURN(std::vector<queue::Message> messages, Retrying([&] {
                               return deps_.queues->Receive(partition_, {page, options_.visibility});
                             }));
@@ -92,7 +85,7 @@ absl::Status ResultCounter::Receive() {
     if (static_cast<int>(messages.size()) < page) break;
   }
   spans_.RecordReceive(began);
-  PutBack();
+  redelivery_.Send();
   return absl::OkStatus();
 }
 
@@ -102,7 +95,7 @@ absl::Status ResultCounter::Take(queue::Message message) {
   const absl::Status& read = decoded.status();
   if (base::IsTransient(read) || absl::IsCancelled(read)) return read;
   if (!read.ok()) {
-    LeaveUntilLapse("results wait until their blob can be read", read);
+    redelivery_.LeaveUntilLapse("results wait until their blob can be read", read);
     return absl::OkStatus();
   }
   item::DecodedResults& results = *decoded;
@@ -113,7 +106,7 @@ absl::Status ResultCounter::Take(queue::Message message) {
     const absl::Status fits = Check(result->item);
     // The initiator with the batch's ledger is away: count the results of other batches meanwhile.
     if (base::IsTransient(fits)) {
-      ComeAgain(result->item.batch, std::move(message));
+      redelivery_.ComeLater(result->item.batch, std::move(message));
       return absl::OkStatus();
     }
     if (!fits.ok() && !absl::IsInvalidArgument(fits)) return fits;  // a store does not answer
@@ -121,7 +114,7 @@ absl::Status ResultCounter::Take(queue::Message message) {
   }
   if (for_newer) {
     // The poison queue would lose its results.
-    LeaveUntilLapse("results wait for a newer controller", item::FirstError(results));
+    redelivery_.LeaveUntilLapse("results wait for a newer controller", item::FirstError(results));
   } else {
     Keep(std::move(results), std::move(message));
   }
@@ -154,83 +147,6 @@ void ResultCounter::Keep(item::DecodedResults results, queue::Message message) {
             {{"queue", partition_.ToString()}, {"message", message.message_id}, {"why", why}});
   hopeless_.push_back({std::move(message.receipt),
                        {std::move(why), message.attempts, options_.instance, deps_.clock->Now()}});
-}
-
-bool ResultCounter::GoesToTheTail(uint64_t batch, const queue::Message& message) {
-  if (!away_.IsUnknownToAll(batch)) return false;
-  const absl::Duration now = deps_.clock->Monotonic();
-  if (now >= sets_tail_) {
-    const absl::StatusOr<queue::QueueExtent> extent = deps_.queues->Extent(partition_);
-    if (!extent.ok()) return false;
-    tail_ = extent->next;
-    sets_tail_ = now + kTailPause;
-  }
-  return message.position < tail_;
-}
-
-void ResultCounter::ComeAgain(uint64_t batch, queue::Message message) {
-  if (GoesToTheTail(batch, message)) {
-    queue::NewMessage& copy = copies_.emplace_back();
-    copy.body = std::move(message.body);
-    copy.ttl = message.expiration_time - deps_.clock->Now();  // infinite: it never expires
-    // Elsewhere the copy comes at once, and is given back.
-    if (deps_.queues->traits().delayed_put) {
-      copy.delay = std::min(away_.PauseOf(batch), copy.ttl / 2);
-    }
-    copied_.push_back(std::move(message.receipt));
-    return;
-  }
-  queue::UpdateRequest& request = put_back_.emplace_back();
-  request.receipt = std::move(message.receipt);
-  request.visibility = away_.PauseOf(batch);
-  request.attempt_ended = true;
-}
-
-// Best effort: a message that could not be put back comes again when its lease lapses.
-void ResultCounter::PutBack() {
-  const absl::Span<const queue::UpdateRequest> all = put_back_;
-  for (size_t first = 0; first < all.size(); first += queue::kMaxSettle) {
-    const auto updated = deps_.queues->Update(partition_, all.subspan(first, queue::kMaxSettle));
-    if (updated.ok()) continue;
-    base::Log(base::kWarning, "results come again only when their leases have lapsed",
-              {{"queue", partition_.ToString()}, {"why", updated.status().ToString()}});
-    break;
-  }
-  put_back_.clear();
-  PutAtTheTail();
-}
-
-// Best effort, too. The copies are durable before the originals go; after a crash in between, both
-// are there, of which one counts.
-void ResultCounter::PutAtTheTail() {
-  const absl::Span<const queue::NewMessage> copies = copies_;
-  const absl::Span<const queue::Receipt> originals = copied_;
-  for (size_t first = 0; first < copies.size(); first += kTailPage) {
-    const auto put = deps_.queues->Put(partition_, copies.subspan(first, kTailPage));
-    absl::Status moved = put.status();
-    if (moved.ok()) {
-      moved = deps_.queues->Delete(partition_, originals.subspan(first, kTailPage)).status();
-    }
-    base::LogUnlessOk(base::kWarning, "results that wait stay at the head of their queue", moved,
-                      {{"queue", partition_.ToString()}});
-    if (!moved.ok()) break;
-  }
-  copies_.clear();
-  copied_.clear();
-}
-
-void ResultCounter::LeaveUntilLapse(absl::string_view what, const absl::Status& why) {
-  const absl::Duration now = deps_.clock->Monotonic();
-  left_until_ = now + 2 * options_.visibility;
-  if (now >= tells_again_) {
-    tells_again_ = now + kTellPause;
-    base::Log(base::kError, what, {{"queue", partition_.ToString()}, {"why", why.message()}});
-  }
-}
-
-absl::Duration ResultCounter::ComesAgainIn() {
-  const absl::Duration pause = away_.ShortestPause(options_.visibility);
-  return deps_.clock->Monotonic() < left_until_ ? std::min(pause, options_.visibility) : pause;
 }
 
 absl::Status ResultCounter::Check(const report::CountedItem& item) {
@@ -300,15 +216,12 @@ bool ResultCounter::ForgetGone() {
 void ResultCounter::GiveBack(const absl::Status& why) {
   base::Log(base::kWarning, "results are looked at again: a batch of theirs was deleted",
             {{"queue", partition_.ToString()}, {"why", why.ToString()}});
-  const auto give_back = [this](queue::Receipt receipt) {
-    queue::UpdateRequest& request = put_back_.emplace_back();
-    request.receipt = std::move(receipt);
-    request.attempt_ended = true;
-  };
-  for (queue::Receipt& receipt : receipts_) give_back(std::move(receipt));
-  for (queue::DeadLetterRequest& request : hopeless_) give_back(std::move(request.receipt));
+  for (queue::Receipt& receipt : receipts_) redelivery_.ComeAtOnce(std::move(receipt));
+  for (queue::DeadLetterRequest& request : hopeless_) {
+    redelivery_.ComeAtOnce(std::move(request.receipt));
+  }
   const absl::Time began = spans_.Now();
-  PutBack();
+  redelivery_.Send();
   spans_.RecordSettle(began, why);
   EmptyHand();
 }

@@ -20,7 +20,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "muster/base/retry.h"
 #include "muster/item/result_decoder.h"
@@ -32,6 +31,7 @@
 #include "services/controller/count_metrics.h"
 #include "services/controller/count_spans.h"
 #include "services/controller/ledger_cache.h"
+#include "services/controller/redelivery.h"
 
 namespace muster::controller {
 
@@ -70,7 +70,7 @@ class ResultCounter {
   }
   // When to look again for results that were put back because the ledger of their batch is away,
   // or left because this controller cannot read them; infinite: there are none.
-  absl::Duration ComesAgainIn();
+  absl::Duration ComesAgainIn() { return redelivery_.ComesAgainIn(); }
   // Whether the results in the hand complete a batch, so that waiting for more results gains
   // nothing.
   absl::StatusOr<bool> HoldsTheLast();
@@ -78,15 +78,6 @@ class ResultCounter {
  private:
   absl::Status Take(queue::Message message);
   void Keep(item::DecodedResults results, queue::Message message);
-  void ComeAgain(uint64_t batch, queue::Message message);
-  // Whether a message that waits is to go to the tail of its queue. At the head it would keep the
-  // initiators from seeing what the queue has lost without a scan (LostItemDetector). Not the
-  // results of a batch whose initiator answers: it would take them for lost.
-  bool GoesToTheTail(uint64_t batch, const queue::Message& message);
-  void PutBack();
-  void PutAtTheTail();
-  // The message comes again when its lease lapses. Logs `what` from time to time.
-  void LeaveUntilLapse(absl::string_view what, const absl::Status& why);
   // As LedgerCache::Check, but does not ask a ledger that was away a moment ago.
   absl::Status Check(const report::CountedItem& item);
   absl::Status Commit();
@@ -137,16 +128,7 @@ class ResultCounter {
   std::vector<queue::DeadLetterRequest> hopeless_;
 
   AwayLedgers away_;
-  std::vector<queue::UpdateRequest> put_back_;  // by this Receive
-  // By this Receive: copies of messages that go to the tail, and the receipts of the originals.
-  std::vector<queue::NewMessage> copies_;
-  std::vector<queue::Receipt> copied_;
-  // Messages that wait below this position go to the tail; it is set anew from time to time, so
-  // that none goes there twice in a row.
-  uint64_t tail_ = 0;
-  absl::Duration sets_tail_ = -absl::InfiniteDuration();  // when, monotonic
-  absl::Duration left_until_;   // until then, results that were left may come again
-  absl::Duration tells_again_;  // when to log again about results that were left
+  Redelivery redelivery_;  // of what waits for away_
 };
 
 }  // namespace muster::controller
