@@ -26,21 +26,6 @@ constexpr size_t kMaxWhyBytes = 512;
 // Of an outcome, which is a part of one message; those who wait for a larger one read the report.
 constexpr size_t kMaxOutcomeBytes = size_t{1} << 20;
 
-report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& traits) {
-  report::BatchFacts facts;
-  facts.batch = batch.number;
-  facts.job = batch.job;
-  facts.job_revision = batch.job_revision;
-  facts.handler_version = batch.handler_version;
-  facts.items = batch.items;
-  facts.transactions = batch.transactions;
-  facts.created = batch.created;
-  facts.ack_survives = traits.ack_survives == queue::Survives::kPower
-                           ? report::AckSurvives::kPower
-                           : report::AckSurvives::kProcess;
-  return facts;
-}
-
 telemetry::Exemplar ExemplarOf(const std::optional<base::TraceContext>& trace) {
   if (!trace.has_value() || !trace->sampled()) return {};
   return {trace->trace_high, trace->trace_low, trace->parent};
@@ -51,10 +36,6 @@ size_t OutputBytesOf(const report::CountedItem& item) {
   if (!item.outputs.has_value()) return bytes;
   for (const base::OutputRecord& record : *item.outputs) bytes += base::OutputBytes(record.fields);
   return bytes;
-}
-
-bool HasAll(const report::Progress& progress, const ledger::Batch& batch) {
-  return static_cast<uint64_t>(progress.items()) >= batch.items;
 }
 
 }  // namespace
@@ -68,6 +49,7 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
       stop_(std::move(stop)),
       retry_({}, dependencies.clock),
       ledger_cache_(dependencies.ledger, dependencies.report),
+      completer_(dependencies, events, &ledger_cache_, stop_),
       metrics_(dependencies.metrics),
       spans_(dependencies.spans, dependencies.clock, partition_),
       away_(options.unknown_batch_grace, dependencies.clock),
@@ -206,7 +188,7 @@ void ResultCounter::EmptyHand() {
 bool ResultCounter::ForgetGone() {
   bool any = false;
   for (const auto& [batch, items] : items_of_batch_) {
-    if (!absl::IsNotFound(GetProgress(batch).status())) continue;
+    if (!absl::IsNotFound(completer_.GetProgress(batch).status())) continue;
     ledger_cache_.Forget(batch);
     any = true;
   }
@@ -245,7 +227,8 @@ absl::Status ResultCounter::Commit() {
     ledger_cache_.Note(progress);
     if (events_->on_progress) events_->on_progress(progress);
     // The batch's initiator asks again, and hears then what stands in the way.
-    const absl::Status finished = Finish(progress, &*summary);
+    const absl::Status finished = completer_.Finish(
+        progress, [&](const ledger::Batch& batch) { return OutcomeInHand(batch, *summary); });
     if (!base::IsTransient(finished)) MUSTER_RETURN_IF_ERROR(finished);
   }
   return absl::OkStatus();
@@ -293,107 +276,6 @@ absl::Status ResultCounter::Settle() {
     MUSTER_RETURN_IF_ERROR(buried.status());
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<report::Progress> ResultCounter::GetProgress(uint64_t batch) {
-  return Retrying([&]() -> absl::StatusOr<report::Progress> {
-    MUSTER_ASSIGN_OR_RETURN(const auto reader, deps_.report->Read());
-    return reader->GetProgress(batch);
-  });
-}
-
-absl::Status ResultCounter::CompleteIfDone(uint64_t batch) {
-  const absl::StatusOr<report::Progress> progress = GetProgress(batch);
-  // The report has lost the batch: it is checked when its initiator has registered it again.
-  if (absl::IsNotFound(progress.status())) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(progress.status());
-  const absl::Status finished = Finish(*progress, nullptr);
-  if (base::IsTransient(finished)) {
-    base::Log(base::kWarning, "whether a batch is complete will be asked again",
-              {{"batch", batch}, {"why", finished.ToString()}});
-  }
-  return finished;
-}
-
-absl::StatusOr<ledger::BatchView> ResultCounter::FindForFinish(uint64_t batch) {
-  // Only where a caller waits, and the batch is too short to change meanwhile.
-  std::optional<ledger::BatchView> sealed = ledger_cache_.Sealed(batch);
-  if (sealed.has_value() && sealed->wants_outcome) return *std::move(sealed);
-  ledger::BatchView view;
-  absl::StatusOr<ledger::Batch> found = deps_.ledger->Get(batch);
-  MUSTER_RETURN_IF_ERROR(SetApart(batch, found.status()));
-  view.batch = *std::move(found);
-  return view;
-}
-
-// A batch that completes again after a redrive gets a new receipt; issuing a receipt twice for the
-// same counts changes nothing.
-absl::Status ResultCounter::Finish(const report::Progress& progress,
-                                   const report::CommitSummary* summary) {
-  if (ledger_cache_.LacksItems(progress.batch, static_cast<uint64_t>(progress.items()))) {
-    return absl::OkStatus();
-  }
-  MUSTER_ASSIGN_OR_RETURN(const ledger::BatchView view, FindForFinish(progress.batch));
-  const ledger::Batch& batch = view.batch;
-  const bool was_complete = batch.state == ledger::BatchState::kComplete;
-  if (!HasAll(progress, batch) || (!was_complete && batch.state != ledger::BatchState::kSealed)) {
-    return absl::OkStatus();
-  }
-  if (!view.wants_outcome) {  // else LedgerCache has checked its owner
-    const absl::StatusOr<report::Progress> standing = GetProgress(progress.batch);
-    if (absl::IsNotFound(standing.status())) return absl::OkStatus();  // deleted meanwhile
-    MUSTER_RETURN_IF_ERROR(standing.status());
-    MUSTER_RETURN_IF_ERROR(CheckOwner(batch, *standing));
-    // What came was a late copy: it changes nothing that the receipt proves, and to make that anew
-    // would read all rows of the batch.
-    if (summary != nullptr && was_complete && standing->is_complete()) {
-      if (events_->on_complete) events_->on_complete(progress.batch);
-      return absl::OkStatus();
-    }
-  }
-  const report::BatchFacts facts = FactsOf(batch, deps_.queues->traits());
-  const absl::Status issued = Retrying([&] { return deps_.report->Complete(facts); }).status();
-  if (absl::IsNotFound(issued)) return absl::OkStatus();  // deleted meanwhile
-  if (absl::IsFailedPrecondition(issued)) {
-    // A redrive may have reopened items since `progress` was read: they will be counted again
-    // later. Or the batch was cancelled, which its ledger will know soon.
-    const absl::StatusOr<report::Progress> now = GetProgress(progress.batch);
-    if (absl::IsNotFound(now.status())) return absl::OkStatus();
-    MUSTER_RETURN_IF_ERROR(now.status());
-    const bool is_at_fault = HasAll(*now, batch) && !now->cancelled.has_value();
-    return is_at_fault ? SetApart(progress.batch, issued) : absl::OkStatus();
-  }
-  MUSTER_RETURN_IF_ERROR(issued);
-  MUSTER_FAILPOINT("controller.after_receipt");
-  if (!was_complete) {
-    const absl::Status marked = MarkComplete(view, summary);
-    if (absl::IsFailedPrecondition(marked)) return absl::OkStatus();  // cancelled meanwhile
-    MUSTER_RETURN_IF_ERROR(SetApart(progress.batch, marked));
-    MUSTER_FAILPOINT("controller.after_completion");
-  }
-  if (events_->on_complete) events_->on_complete(progress.batch);
-  return absl::OkStatus();
-}
-
-absl::Status ResultCounter::MarkComplete(const ledger::BatchView& view,
-                                         const report::CommitSummary* summary) {
-  const uint64_t batch = view.batch.number;
-  std::optional<ledger::BatchOutcome> outcome;
-  if (view.wants_outcome && summary != nullptr) outcome = OutcomeInHand(view.batch, *summary);
-  const auto mark = [&] {
-    const absl::Time now = deps_.clock->Now();
-    return outcome.has_value() ? deps_.ledger->MarkCompleteAndTell(batch, now, *outcome)
-                               : deps_.ledger->MarkComplete(batch, now);
-  };
-  // An initiator that died since the view was read must not hold up the batches of the others: it
-  // asks again when it is back.
-  const absl::Status marked = view.wants_outcome ? mark() : Retrying(mark);
-  if (marked.ok()) {
-    ledger_cache_.Forget(batch);
-  } else {
-    ledger_cache_.ForgetSealed(batch);
-  }
-  return marked;
 }
 
 std::optional<ledger::BatchOutcome> ResultCounter::OutcomeInHand(

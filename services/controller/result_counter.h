@@ -27,6 +27,7 @@
 #include "muster/queue/queue_store.h"
 #include "muster/report/report_store.h"
 #include "services/controller/away_ledgers.h"
+#include "services/controller/batch_completer.h"
 #include "services/controller/controller.h"
 #include "services/controller/count_metrics.h"
 #include "services/controller/count_spans.h"
@@ -59,9 +60,8 @@ class ResultCounter {
   // What keeps it from answering does not matter yet.
   void Prepare(uint64_t batch) { ledger_cache_.Prepare(batch); }
 
-  // Completes `batch` if every item of it is counted. A transient error says what stands in the way
-  // of this batch alone.
-  absl::Status CompleteIfDone(uint64_t batch);
+  // As BatchCompleter.
+  absl::Status CompleteIfDone(uint64_t batch) { return completer_.CompleteIfDone(batch); }
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }  // results
   bool full() const {
@@ -89,12 +89,6 @@ class ResultCounter {
   void GiveBack(const absl::Status& why);
   void EmptyHand();
   absl::Status Settle();
-  absl::StatusOr<report::Progress> GetProgress(uint64_t batch);
-  // `summary`: of the commit of the hand that this follows; null: it follows none.
-  absl::Status Finish(const report::Progress& progress, const report::CommitSummary* summary);
-  // The batch as its ledger has it; whether it may have been marked complete is certain.
-  absl::StatusOr<ledger::BatchView> FindForFinish(uint64_t batch);
-  absl::Status MarkComplete(const ledger::BatchView& view, const report::CommitSummary* summary);
   // What became of the batch's records; nullopt: not all of them were counted by this commit, or
   // are in the hand.
   std::optional<ledger::BatchOutcome> OutcomeInHand(const ledger::Batch& batch,
@@ -114,6 +108,7 @@ class ResultCounter {
   const std::stop_token stop_;
   base::RetryPolicy retry_;
   LedgerCache ledger_cache_;
+  BatchCompleter completer_;
   const CountMetrics metrics_;
   CountSpans spans_;
 
