@@ -25,12 +25,6 @@ constexpr size_t kMaxWantedBytes = 256;
 // What an item needs that only newer processors can read. No processor reports having it.
 constexpr char kNewerMuster[] = "a newer muster";
 
-// When an item is run one transaction at a time, at most one in kPoisonShare of them may be poison
-// (at least one); otherwise the handler itself is broken.
-constexpr size_t kPoisonShare = 10;
-// … and together they may take at most so many deadlines.
-constexpr int kPoisonPatience = 3;
-
 // How long an item waits for a store or a handler that is not there.
 constexpr absl::Duration kPutOffFor = absl::Seconds(1);
 
@@ -95,22 +89,6 @@ std::string WantedBy(const item::BatchIdentity& identity) {
 
 content::ItemReference ReferenceOf(const item::WorkItem& item) {
   return {item.identity.batch, item.index, item.identity.owner, item.slice_bytes, item.content};
-}
-
-// Whether the item has failed as a whole on all attempts before this last one.
-bool IsToBeTakenApart(const Attempt& attempt, const input::ParsedRecords& records) {
-  return attempt.last && attempt.number > 1 && records.records.size() > 1;
-}
-
-std::vector<handler::Transaction> TransactionsOf(const input::ParsedRecords& records) {
-  std::vector<handler::Transaction> transactions;
-  transactions.reserve(records.records.size());
-  for (size_t i = 0; i < records.records.size(); ++i) {
-    const absl::Span<const absl::string_view> fields = records.Fields(i);
-    transactions.emplace_back(static_cast<int>(i), records.records[i].line, fields.data(),
-                              static_cast<int>(fields.size()));
-  }
-  return transactions;
 }
 
 // The records of an item in order do not follow one another in the input.
@@ -402,22 +380,11 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
   context.last_attempt = attempt.last;
   context.stop_token = attempt.stop_token;
   context.trace = item.identity.trace;
-  const absl::StatusOr<handler::Handler*> handler = HandlerFor(attempt);
-  if (!handler.ok()) return PutOff(handler.status());
-  const auto due = static_cast<int>(records_.records.size());
-  std::optional<handler::Results> own(std::in_place, &setup_->schema, due);
-  const bool is_apart = IsToBeTakenApart(attempt, records_);
-  handler::Outcome outcome = is_apart ? RunOneByOne(**handler, context, *own)
-                                      : Call(**handler, context, TransactionsOf(records_), *own);
-  if (outcome.kind == handler::Outcome::Kind::kUnfit) {
-    // No failure of the handler: neither it nor its neighbours pay for a value that does not fit.
-    own.emplace(&setup_->schema, due);
-    outcome = RunOneByOne(**handler, context, *own);
-  }
-  setup_->failures.Note(setup_->job->name, absl::StrCat(context.batch, "/", context.index), outcome,
-                        setup_->health.get());
+  std::optional<handler::Results> own;
+  absl::StatusOr<handler::Outcome> ran = runner_.Run(context, attempt.suspect, records_, &own);
+  if (!ran.ok()) return PutOff(ran.status());
+  if (ran->kind != handler::Outcome::Kind::kOk) return SettlementOf(*std::move(ran));
   handler::Results& results = *own;
-  if (outcome.kind != handler::Outcome::Kind::kOk) return SettlementOf(std::move(outcome));
   const std::vector<handler::Rejection> rejections = MergeRejections(records_, results);
   // ProcessGuarded has verified that each transaction has one verdict.
   MUSTER_CHECK(results.counted() + static_cast<int64_t>(results.rejections().size()) ==
@@ -431,82 +398,6 @@ Settlement ItemWorker::WorkOn(const item::WorkItem& item, const Attempt& attempt
         static_cast<double>(rejections.size() - records_.rejected.size()));
   }
   return Aggregate(item, attempt, {results.TakePartials(), rejections, results.TakeOutputs()});
-}
-
-// A crash makes suspects of many items, of which only one is guilty: they share the isolated
-// process until one of them kills it.
-absl::StatusOr<handler::Handler*> ItemWorker::HandlerFor(const Attempt& attempt) {
-  if (!attempt.suspect || !setup_->isolated) return handler_.get();
-  if (isolated_ == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(isolated_, setup_->isolated(setup_->schema));
-    base::Log(base::kInfo, "suspects run in a process of their own", {{"job", setup_->job->name}});
-  }
-  return isolated_.get();
-}
-
-handler::Outcome ItemWorker::Call(handler::Handler& handler, handler::ItemContext context,
-                                  std::vector<handler::Transaction> transactions,
-                                  handler::Results& results) {
-  const ItemTime time = ItemTimeOf(*setup_->job);
-  // Handlers outside of the process have clocks of their own, which leave out what is no item's
-  // fault, such as a start that is held back.
-  const bool is_inside = !time.is_ended && &handler == handler_.get();
-  if (is_inside) context.deadline = setup_->clock->Now() + time.deadline;
-  const handler::WorkItem item(std::move(context), std::move(transactions));
-  const SlowItems::Call call(
-      setup_->slow_items,
-      {setup_->job->name, item.id(), HandlerInWords(setup_->job->handler), time, setup_->health});
-  if (!times_.records()) return handler::ProcessGuarded(handler, item, results);
-  const absl::Duration begun = setup_->clock->Monotonic();
-  handler::Outcome outcome = handler::ProcessGuarded(handler, item, results);
-  times_.Observe(outcome.kind, setup_->clock->Monotonic() - begun);
-  return outcome;
-}
-
-// A transaction on which the handler fails does not cost its neighbours then.
-handler::Outcome ItemWorker::RunOneByOne(handler::Handler& handler,
-                                         const handler::ItemContext& context,
-                                         handler::Results& results) {
-  const std::vector<handler::Transaction> transactions = TransactionsOf(records_);
-  size_t failed = 0;
-  absl::Duration lost = absl::ZeroDuration();  // with those that failed
-  const absl::Duration longest = ItemTimeOf(*setup_->job).deadline;
-  for (const handler::Transaction& transaction : transactions) {
-    if (context.stop_token.stop_requested()) return handler::Outcome::Release();
-    handler::ItemContext alone = context;
-    alone.only_line = transaction.line();
-    handler::Results own(&setup_->schema, 1);
-    const absl::Duration begun = setup_->clock->Monotonic();
-    handler::Outcome outcome = Call(handler, alone, {transaction.Alone()}, own);
-    switch (outcome.kind) {
-      case handler::Outcome::Kind::kOk:
-        results.Absorb(transaction, own);
-        break;
-      case handler::Outcome::Kind::kUnfit:
-        results.Reject(transaction, outcome.why);
-        break;
-      case handler::Outcome::Kind::kDefer:
-      case handler::Outcome::Kind::kRelease:
-        return outcome;
-      case handler::Outcome::Kind::kUnset:
-      case handler::Outcome::Kind::kRetry:
-      case handler::Outcome::Kind::kDead:
-        // A value that does not fit brings an item here on any attempt, and the attempts that are
-        // left may find what failed beside it mended.
-        if (!context.last_attempt && outcome.kind != handler::Outcome::Kind::kDead) return outcome;
-        // So many failures are no poison among sound transactions: the fault lies elsewhere, and
-        // may be mended. So it does where a few of them took all their time: a handler that hangs
-        // would keep its worker for hours.
-        lost += setup_->clock->Monotonic() - begun;
-        if (++failed > std::max<size_t>(1, transactions.size() / kPoisonShare) ||
-            lost >= kPoisonPatience * longest) {
-          return outcome;
-        }
-        results.Reject(transaction, absl::StrCat("poison: ", outcome.why));
-        break;
-    }
-  }
-  return handler::Outcome::Ok();
 }
 
 Settlement ItemWorker::Aggregate(const item::WorkItem& item, const Attempt& attempt,

@@ -18,7 +18,7 @@
 #include "muster/item/work_item_codec.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
-#include "services/processor/pool_metrics.h"
+#include "services/processor/handler_runner.h"
 #include "services/processor/work_spans.h"
 #include "services/processor/worker_setup.h"
 
@@ -39,10 +39,7 @@ class ItemWorker final : public listener::Subscriber {
  public:
   // `setup` is not owned.
   ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handler> handler)
-      : setup_(setup),
-        spans_(setup->spans, setup->clock),
-        times_(&setup->metrics),
-        handler_(std::move(handler)) {}
+      : setup_(setup), spans_(setup->spans, setup->clock), runner_(setup, std::move(handler)) {}
 
   void OnMessages(absl::Span<listener::Delivery> deliveries,
                   listener::DeliveryContext& context) override;
@@ -99,23 +96,12 @@ class ItemWorker final : public listener::Subscriber {
   listener::Settlement RejectOversized(const item::WorkItem& item, const Attempt& attempt) const;
   listener::Settlement Aggregate(const item::WorkItem& item, const Attempt& attempt,
                                  item::ItemContribution contribution) const;
-  // The handler for this attempt: a suspect gets the handler that runs in a process of its own.
-  absl::StatusOr<handler::Handler*> HandlerFor(const Attempt& attempt);
-  // Calls the handler and measures that; if it takes long, the log and the health issues tell of
-  // it.
-  handler::Outcome Call(handler::Handler& handler, handler::ItemContext context,
-                        std::vector<handler::Transaction> transactions, handler::Results& results);
-  // Runs each of records_ alone.
-  handler::Outcome RunOneByOne(handler::Handler& handler, const handler::ItemContext& context,
-                               handler::Results& results);
   // Parses into records_. DataLoss: the item does not fit its job or its own transaction count.
   absl::Status Parse(const item::WorkItem& item);
 
   const WorkerSetup* const setup_;  // not owned
   WorkSpans spans_;
-  HandlerTimes times_;
-  const std::unique_ptr<handler::Handler> handler_;
-  std::unique_ptr<handler::Handler> isolated_;  // once there was a suspect
+  HandlerRunner runner_;
   // The latest other revision that an item was bound to, and its worker, which uses it; null: none
   // was.
   std::shared_ptr<const Revision> other_revision_;
