@@ -148,25 +148,12 @@ std::vector<bool> ItemWorker::LeaveMisfits(absl::Span<const listener::Delivery> 
     const absl::StatusOr<item::WorkItem> item =
         item::DecodeWorkItemHeader(deliveries[i].message->body);
     if (!item.ok() || IsCancelled(item->identity.batch)) continue;
-    const std::optional<std::string> misfit = KnownMisfit(item->identity);
+    const std::optional<std::string> misfit = router_.KnownMisfit(item->identity);
     if (!misfit.has_value()) continue;
     context.Settle(deliveries[i], LeaveMisfit(*item, *misfit));
     left[i] = sees_misfits_ = true;
   }
   return left;
-}
-
-std::optional<std::string> ItemWorker::KnownMisfit(const item::BatchIdentity& identity) const {
-  std::optional<std::string> misfit = Misfit(identity, *setup_);
-  if (!misfit.has_value() || setup_->revisions == nullptr || identity.job != setup_->job->name ||
-      identity.job_revision == setup_->job->revision) {
-    return misfit;
-  }
-  // Another revision of the job may have a worker here.
-  if (other_revision_ == nullptr || other_revision_->job.revision != identity.job_revision) {
-    return std::nullopt;
-  }
-  return Misfit(identity, other_revision_->setup);
 }
 
 Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attempt) {
@@ -190,7 +177,7 @@ Settlement ItemWorker::Work(const queue::Message& message, const Attempt& attemp
 
 Settlement ItemWorker::WorkOnItem(const queue::Message& message, const Attempt& attempt,
                                   item::WorkItem* item) {
-  const absl::StatusOr<ItemWorker*> worker = WorkerFor(item->identity);
+  const absl::StatusOr<ItemWorker*> worker = router_.Route(item->identity);
   if (worker.ok()) {
     if (item->by_reference) {
       if (std::optional<Settlement> absent = ReadContent(message, item)) return *std::move(absent);
@@ -295,50 +282,6 @@ Settlement ItemWorker::WorkUnlessCancelled(ItemWorker& worker, const item::WorkI
   return is_done || !IsCancelled(item.identity.batch) ? settlement : Unrun();
 }
 
-absl::StatusOr<ItemWorker*> ItemWorker::WorkerFor(const item::BatchIdentity& identity) {
-  std::optional<std::string> misfit = Misfit(identity, *setup_);
-  if (!misfit.has_value()) return this;
-  const bool other_revision =
-      identity.job == setup_->job->name && identity.job_revision != setup_->job->revision;
-  if (!other_revision || setup_->revisions == nullptr) {
-    return absl::NotFoundError(*std::move(misfit));
-  }
-  absl::StatusOr<ItemWorker*> other = OtherWorker(identity);
-  if (other.ok()) return other;
-  return base::Annotate(other.status(), *misfit);
-}
-
-absl::StatusOr<ItemWorker*> ItemWorker::OtherWorker(const item::BatchIdentity& identity) {
-  if (other_revision_ == nullptr || other_revision_->job.revision != identity.job_revision) {
-    MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<const Revision> revision,
-                            setup_->revisions->Find(identity.job_revision));
-    MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<handler::Handler> handler,
-                            revision->handlers(revision->setup.schema));
-    other_worker_ = std::make_unique<ItemWorker>(&revision->setup, std::move(handler));
-    other_revision_ = std::move(revision);
-  }
-  if (std::optional<std::string> misfit = Misfit(identity, other_revision_->setup)) {
-    return absl::NotFoundError(*std::move(misfit));
-  }
-  return other_worker_.get();
-}
-
-std::optional<std::string> ItemWorker::Misfit(const item::BatchIdentity& identity,
-                                              const WorkerSetup& setup) {
-  const bool fits_version =
-      identity.handler_version.empty() || identity.handler_version == setup.handler_version;
-  if (identity.job == setup.job->name && identity.job_revision == setup.job->revision &&
-      fits_version) {
-    return std::nullopt;
-  }
-  return absl::StrCat("batch ", identity.batch, " wants job ", identity.job, " revision ",
-                      identity.job_revision.substr(0, 12), " handler version ",
-                      identity.handler_version.empty() ? "any" : identity.handler_version,
-                      "; this worker has job ", setup.job->name, " revision ",
-                      setup.job->revision.substr(0, 12), " handler version ",
-                      setup.handler_version);
-}
-
 Settlement ItemWorker::WorkOnFitting(const item::WorkItem& item, const Attempt& attempt) {
   return item.oversized_bytes.has_value() ? RejectOversized(item, attempt) : WorkOn(item, attempt);
 }
@@ -414,7 +357,7 @@ Settlement ItemWorker::Aggregate(const item::WorkItem& item, const Attempt& atte
 std::string ItemWorker::VersionThatGivesUp(const item::BatchIdentity& identity) {
   // Workers of every revision used the version that the batch is bound to.
   if (!identity.handler_version.empty()) return identity.handler_version;
-  const absl::StatusOr<ItemWorker*> worker = WorkerFor(identity);
+  const absl::StatusOr<ItemWorker*> worker = router_.Route(identity);
   return (worker.ok() ? *worker : this)->setup_->handler_version;
 }
 

@@ -19,6 +19,7 @@
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
 #include "services/processor/handler_runner.h"
+#include "services/processor/revision_router.h"
 #include "services/processor/work_spans.h"
 #include "services/processor/worker_setup.h"
 
@@ -39,7 +40,10 @@ class ItemWorker final : public listener::Subscriber {
  public:
   // `setup` is not owned.
   ItemWorker(const WorkerSetup* setup, std::unique_ptr<handler::Handler> handler)
-      : setup_(setup), spans_(setup->spans, setup->clock), runner_(setup, std::move(handler)) {}
+      : setup_(setup),
+        spans_(setup->spans, setup->clock),
+        runner_(setup, std::move(handler)),
+        router_(this, setup) {}
 
   void OnMessages(absl::Span<listener::Delivery> deliveries,
                   listener::DeliveryContext& context) override;
@@ -55,18 +59,9 @@ class ItemWorker final : public listener::Subscriber {
   // cost no attempt, which an engine may have to store. Returns, for each, whether it did.
   std::vector<bool> LeaveMisfits(absl::Span<const listener::Delivery> deliveries,
                                  listener::DeliveryContext& context);
-  // As Misfit; nullopt also where another revision of the job is to be asked for first.
-  std::optional<std::string> KnownMisfit(const item::BatchIdentity& identity) const;
   // As Work, once the message is decoded.
   listener::Settlement WorkOnItem(const queue::Message& message, const Attempt& attempt,
                                   item::WorkItem* item);
-  // Answers this worker, or one for the revision that the item's batch is bound to. The error says
-  // why there is none.
-  absl::StatusOr<ItemWorker*> WorkerFor(const item::BatchIdentity& identity);
-  absl::StatusOr<ItemWorker*> OtherWorker(const item::BatchIdentity& identity);
-  // The reason why only a worker with another setup can take the item; nullopt: this one can.
-  static std::optional<std::string> Misfit(const item::BatchIdentity& identity,
-                                           const WorkerSetup& setup);
   // The handler version that the result of a dead-lettered item names. If the batch is bound to no
   // version, workers with other versions may have tried the item, too.
   std::string VersionThatGivesUp(const item::BatchIdentity& identity);
@@ -102,10 +97,7 @@ class ItemWorker final : public listener::Subscriber {
   const WorkerSetup* const setup_;  // not owned
   WorkSpans spans_;
   HandlerRunner runner_;
-  // The latest other revision that an item was bound to, and its worker, which uses it; null: none
-  // was.
-  std::shared_ptr<const Revision> other_revision_;
-  std::unique_ptr<ItemWorker> other_worker_;
+  RevisionRouter router_;
   // Cached for the latest batch, because items of one batch come in runs.
   std::vector<int> positions_;
   int header_fields_ = -1;
