@@ -4,6 +4,7 @@
 
 #include "cli/queue/queue_admin.h"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -22,6 +23,7 @@
 #include "muster/base/status.h"
 #include "muster/item/held_keys.h"
 #include "muster/item/redrive.h"
+#include "muster/queue/limits.h"
 #include "muster/queue/queue_proto.h"
 #include "muster/report/report_client.h"
 #include "muster/sync/optimistic_sync_store.h"
@@ -60,16 +62,16 @@ absl::StatusOr<Result> RedriveLocally(
 
 using PoisonMessages = std::vector<queue::PoisonMessage>;
 
-// The poison that `list` has, asked for page by page: one holds fewer messages than requested where
-// bodies are large, and only an empty one is the end.
+// The poison that `list` has behind `after`, asked for page by page: one holds fewer messages than
+// requested where bodies are large, and only an empty one is the end.
 absl::StatusOr<PoisonMessages> AllPages(
-    int max,
+    std::string after, int max,
     absl::FunctionRef<absl::StatusOr<PoisonMessages>(const std::string& after, int max)> list) {
   PoisonMessages messages;
-  std::string after;
   while (messages.size() < static_cast<size_t>(max)) {
+    const int room = max - static_cast<int>(messages.size());
     MUSTER_ASSIGN_OR_RETURN(PoisonMessages page,
-                            list(after, max - static_cast<int>(messages.size())));
+                            list(after, std::min(room, queue::kMaxListPoison)));
     if (page.empty()) break;
     after = page.back().message_id;
     messages.insert(messages.end(), std::make_move_iterator(page.begin()),
@@ -112,10 +114,11 @@ class LocalQueueAdmin final : public QueueAdmin {
     return store->Peek(id, max);
   }
 
-  absl::StatusOr<PoisonMessages> Poison(const queue::QueueId& id, int max) override {
+  absl::StatusOr<PoisonMessages> Poison(const queue::QueueId& id, const std::string& after,
+                                        int max) override {
     MUSTER_ASSIGN_OR_RETURN(const auto store, OpenToLook());
-    return AllPages(max, [&](const std::string& after, int most) {
-      return store->ListPoison(id, after, most);
+    return AllPages(after, max, [&](const std::string& behind, int most) {
+      return store->ListPoison(id, behind, most);
     });
   }
 
@@ -230,10 +233,11 @@ class RemoteQueueAdmin final : public QueueAdmin {
     return messages;
   }
 
-  absl::StatusOr<PoisonMessages> Poison(const queue::QueueId& id, int max) override {
+  absl::StatusOr<PoisonMessages> Poison(const queue::QueueId& id, const std::string& after,
+                                        int max) override {
     auto request = About<v1::ListPoisonRequest>(id);
-    return AllPages(max, [&](const std::string& after, int most) -> absl::StatusOr<PoisonMessages> {
-      request.set_after_message_id(after);
+    const auto list = [&](const std::string& behind, int most) -> absl::StatusOr<PoisonMessages> {
+      request.set_after_message_id(behind);
       request.set_max_messages(most);
       MUSTER_ASSIGN_OR_RETURN(const auto response, mesh_->Call(&Stub::ListPoison, request));
       PoisonMessages page;
@@ -241,7 +245,8 @@ class RemoteQueueAdmin final : public QueueAdmin {
         page.push_back(queue::FromProto(message));
       }
       return page;
-    });
+    };
+    return AllPages(after, max, list);
   }
 
   absl::StatusOr<item::RedriveSummary> Redrive(const item::RedriveRequest& request) override {

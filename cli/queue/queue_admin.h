@@ -31,8 +31,9 @@ class QueueAdmin {
   virtual absl::StatusOr<std::vector<QueueCounts>> List(const std::string& account) = 0;
   virtual absl::StatusOr<queue::QueueStats> Stats(const queue::QueueId& id) = 0;
   virtual absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId& id, int max) = 0;
-  // The oldest first.
+  // Up to `max` behind the message `after`, the oldest first; "": from the oldest.
   virtual absl::StatusOr<std::vector<queue::PoisonMessage>> Poison(const queue::QueueId& id,
+                                                                   const std::string& after,
                                                                    int max) = 0;
   virtual absl::StatusOr<item::RedriveSummary> Redrive(const item::RedriveRequest& request) = 0;
   // Keys that are held in a queue, as item::ListHeldKeys, item::ReleaseHeldKeys and

@@ -38,6 +38,7 @@ struct QueueOptions {
   CommonOptions common;
   std::string queue;
   int max = 10;
+  std::string after;  // a message id, or empty: from the oldest
   int64_t redrive_max = INT64_MAX;
   int64_t redrive_rate = 0;  // messages a second; 0: as fast as the store can
   std::vector<std::string> messages;
@@ -129,8 +130,11 @@ absl::Status Peek(const QueueOptions& options, const Environment& environment) {
 
 absl::Status Poison(const QueueOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto admin, OpenQueueAdmin(options.common, environment));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<queue::PoisonMessage> messages,
-                          admin->Poison(ParseQueue(options.queue), options.max));
+  // One more says whether there are more.
+  MUSTER_ASSIGN_OR_RETURN(std::vector<queue::PoisonMessage> messages,
+                          admin->Poison(ParseQueue(options.queue), options.after, options.max + 1));
+  const bool more = messages.size() > static_cast<size_t>(options.max);
+  if (more) messages.pop_back();
   Table table;
   table.AddColumns({"message", "given up", "attempts", "by", "content", "cause"});
   ordered_json json = ordered_json::array();
@@ -147,13 +151,9 @@ absl::Status Poison(const QueueOptions& options, const Environment& environment)
                     {"cause", message.cause.reason}});
   }
   PrintRows(table, json, options.common, environment);
-  if (messages.size() < static_cast<size_t>(options.max)) return absl::OkStatus();
-  // Whoever may not ask for the counts has the messages all the same.
-  const absl::StatusOr<queue::QueueStats> stats = admin->Stats(ParseQueue(options.queue));
-  const int64_t all = stats.ok() ? stats->poison : 0;
-  if (const int64_t more = all - static_cast<int64_t>(messages.size()); more > 0) {
-    *environment.err << "muster: " << Counted(static_cast<uint64_t>(more), "message")
-                     << " more; --max shows up to " << Grouped(queue::kMaxListPoison) << "\n";
+  if (more) {
+    *environment.err << "muster: there are more: the same command with --after "
+                     << messages.back().message_id << "\n";
   }
   return absl::OkStatus();
 }
@@ -330,10 +330,13 @@ void AddQueue(CLI::App* app, const Environment& environment) {
       ->add_option("--max", options->max, "Messages to show")
       ->capture_default_str()
       ->check(CLI::Range(1, queue::kMaxReceive));
-  add_for_one("poison", "What was given up, and why; the oldest first", Poison)
-      ->add_option("--max", options->max, "Messages to show")
+  CLI::App* const poison =
+      add_for_one("poison", "What was given up, and why; the oldest first", Poison);
+  poison->add_option("--max", options->max, "Messages to show")
       ->capture_default_str()
       ->check(CLI::Range(1, queue::kMaxListPoison));
+  poison->add_option("--after", options->after, "Go on there, as the list before said at its end")
+      ->type_name("MESSAGE");
   CLI::App* const redrive = add_for_one("redrive", "Give poison messages another chance", Redrive);
   CLI::Option* const messages =
       redrive->add_option("--message", options->messages, "Only these messages");

@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class QueueCommandTest : public ClientTest {
  protected:
@@ -73,11 +74,27 @@ TEST_F(QueueCommandTest, ShowsMorePoisonThanThePageOfAStoreHolds) {
   EXPECT_THAT(RunBoth({"queue", "poison", "shop-in-0", "--max", "1000"}).out, HasSubstr(last));
 }
 
-TEST_F(QueueCommandTest, SaysHowMuchPoisonItDoesNotShow) {
-  for (int i = 0; i < 3; ++i) GiveUp(absl::StrCat("poison ", i));
-  EXPECT_EQ(RunBoth({"queue", "poison", "shop-in-0", "--max", "2"}).err,
-            "muster: 1 message more; --max shows up to 1,000\n");
-  EXPECT_EQ(RunBoth({"queue", "poison", "shop-in-0", "--max", "3"}).err, "");
+TEST_F(QueueCommandTest, ShowsThePoisonBehindThatOfTheListBefore) {
+  const std::string first = GiveUp("1");
+  const std::string second = GiveUp("2");
+  const std::string third = GiveUp("3");
+  const Done begun = RunBoth({"queue", "poison", "shop-in-0", "--max", "2"});
+  EXPECT_THAT(begun.out, AllOf(HasSubstr(first), HasSubstr(second), Not(HasSubstr(third))));
+  EXPECT_EQ(begun.err, "muster: there are more: the same command with --after " + second + "\n");
+  const Done rest = RunBoth({"queue", "poison", "shop-in-0", "--max", "1", "--after", second});
+  EXPECT_THAT(rest.out, AllOf(HasSubstr(third), Not(HasSubstr(second))));
+  EXPECT_EQ(rest.err, "") << "these are all";
+  EXPECT_EQ(RunBoth({"queue", "poison", "shop-in-0", "--after", "nonsense"}).code, kError);
+}
+
+TEST_F(QueueCommandTest, ShowsAsMuchPoisonAsAPageMayHaveAndSaysThatThereIsMore) {
+  const auto put = queues_->Put(id_, std::vector<queue::NewMessage>(queue::kMaxListPoison + 1));
+  ASSERT_TRUE(put.ok()) << put.status();
+  std::vector<queue::DeadLetterRequest> requests;
+  for (const auto& message : *put) requests.push_back({message.receipt, {"it hung", 3, {}, {}}});
+  ASSERT_TRUE(queues_->DeadLetter(id_, requests).ok());
+  const std::string most = absl::StrCat(queue::kMaxListPoison);
+  EXPECT_THAT(RunBoth({"queue", "poison", "shop-in-0", "--max", most}).err, HasSubstr("--after"));
 }
 
 TEST_F(QueueCommandTest, ListsTheQueuesOfAnotherAccount) {
