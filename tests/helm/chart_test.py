@@ -509,6 +509,20 @@ class ScalingTest(ChartTest):
                          ' + sum(max by (queue) (muster_queue_in_flight{queue=~"retail-in",'
                          'namespace="mesh"}))')
 
+    def test_two_releases_in_a_namespace_share_no_number(self):
+        monitors = {"ServiceMonitor": ("serviceMonitor", "targetLabels"), "PodMonitor": ("podMonitor", "podTargetLabels")}
+        for kind, (switch, copied) in monitors.items():
+            values = ("pools.default.jobs={retail}", "metrics.enabled=true", f"metrics.{switch}.enabled=true")
+            asked = self.render("scaler.mode=hpa", *values, release="one")
+            self.assertEqual(asked.get(kind, "one-muster")["spec"][copied], ["app.kubernetes.io/instance"])
+            [metric] = asked.get("HorizontalPodAutoscaler", "one-muster-processor-default")["spec"]["metrics"]
+            self.assertEqual(metric["external"]["metric"]["selector"],
+                             {"matchLabels": {"pool": "default", "app_kubernetes_io_instance": "one"}})
+            measured = self.render("scaler.mode=keda", "scaler.keda.prometheus=http://p:9090", *values, release="one")
+            [trigger] = measured.get("ScaledObject", "one-muster-processor-default")["spec"]["triggers"]
+            self.assertEqual(trigger["metadata"]["query"].count(
+                '{queue=~"retail-in",namespace="mesh",app_kubernetes_io_instance="one"}'), 2)
+
     def test_keda_asks_for_a_queue_by_the_name_that_metrics_have(self):
         spec = self.render("scaler.mode=keda", "scaler.keda.prometheus=http://p:9090", "scaler.keda.matchers=",
                            "metrics.enabled=true", "pools.default.jobs={retail_python=2,a__b-,retail}").get(
@@ -533,6 +547,9 @@ class ScalingTest(ChartTest):
                        "selector": {"matchLabels": {"pool": "default"}}},
             "target": {"type": "AverageValue", "averageValue": "1"}}}])
         self.assertEqual(spec["behavior"], self.DIRECT)
+        [scraped_otherwise] = hpa("metrics.enabled=true", "scaler.hpa.matchLabels.mesh=north")["metrics"]
+        self.assertEqual(scraped_otherwise["external"]["metric"]["selector"],
+                         {"matchLabels": {"pool": "default", "mesh": "north"}})
         by_cpu = hpa("scaler.hpa.targetCPUUtilization=70")
         self.assertEqual(by_cpu["metrics"][0]["resource"]["name"], "cpu")
         self.assertNotIn("behavior", by_cpu)

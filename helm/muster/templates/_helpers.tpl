@@ -123,6 +123,16 @@ leave
 {{- if and (eq .Values.scaler.mode "hpa") (not $hpa.metrics) (kindIs "invalid" $hpa.targetCPUUtilization) -}}yes{{- end -}}
 {{- end -}}
 
+{{/* The labels that Prometheus gives the series of this release, if the chart says who scrapes → JSON */}}
+{{- define "muster.seriesOfRelease" -}}
+{{- $metrics := .Values.metrics -}}
+{{- if or $metrics.serviceMonitor.enabled $metrics.podMonitor.enabled -}}
+{{- dict "app_kubernetes_io_instance" .Release.Name | toJson -}}
+{{- else -}}
+{}
+{{- end -}}
+{{- end -}}
+
 {{/* Whether there is a scaling agent → "yes" or nothing */}}
 {{- define "muster.hasAgent" -}}
 {{- if or (eq .Values.scaler.mode "agent") (include "muster.kedaAsksAgent" .) (include "muster.hpaAsksAgent" .) -}}yes{{- end -}}
