@@ -1,8 +1,10 @@
 """What a mesh of real programs sends to an OpenTelemetry collector: one trace for a batch, in which nothing is
 missing, also after a kill; its metrics; its logs. A collector that hangs keeps no work waiting."""
 
+import http.server
 import os
 import sys
+import threading
 import time
 import urllib.request
 
@@ -32,6 +34,14 @@ class TracedMesh(Mesh):
         return super().start_role(role, address, *more, data=data)
 
 
+class HttpOnly(http.server.BaseHTTPRequestHandler):
+    """Answers the first bytes of gRPC as the HTTP receiver of a collector does."""
+
+    def handle(self):
+        self.connection.recv(1024)
+        self.connection.sendall(b"HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\n\r\n")
+
+
 class RunTest(CollectedTest, MusterTest):
     def make_receiver(self):
         return Receiver()
@@ -55,6 +65,18 @@ class RunTest(CollectedTest, MusterTest):
         os.environ["OTEL_EXPORTER_OTLP_TIMEOUT"] = "3600000"
         done = self.muster("run", str(self.job), "--input", str(self.lines("a", "b", "c")))
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_collector_that_speaks_http_only_is_named_with_what_to_set(self):
+        self.open_receiver()
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), HttpOnly)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever).start()
+        self.addCleanup(server.shutdown)
+        os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
+        done = self.muster("run", str(self.job), "--input", str(self.lines("a", "b")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"endpoint=http://127.0.0.1:{server.server_port}", done.stderr)
+        self.assertIn("at the endpoint is HTTP and no gRPC", done.stderr)
 
     def test_a_variable_that_is_wrong_is_refused_by_name(self):
         self.open_receiver()

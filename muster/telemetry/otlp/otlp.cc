@@ -2,8 +2,10 @@
 #include "muster/telemetry/otlp/otlp.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "muster/telemetry/export_queue.h"
 #include "muster/telemetry/otlp/call_thread.h"
 #include "muster/telemetry/otlp/environment.h"
+#include "muster/telemetry/otlp/failure.h"
 #include "muster/telemetry/otlp/records.h"
 #include "opentelemetry/exporters/otlp/otlp_grpc_exporter_factory.h"
 #include "opentelemetry/exporters/otlp/otlp_grpc_exporter_options.h"
@@ -47,12 +50,40 @@ const ExportLimits& LimitsOf(Signal signal) {
 
 constexpr char kScope[] = "muster";
 
+namespace internal_log = otel::sdk::common::internal_log;
+
+// Where the library's errors go on this thread; null: nowhere.
+thread_local std::string* library_error = nullptr;
+
 // What the library has to say of a collector that is away is one line for each call. The counters
-// tell the same (kTelemetryExports).
+// tell the same (kTelemetryExports), but not why: the library answers only that a call failed.
+class ErrorKeeper final : public internal_log::LogHandler {
+ public:
+  void Handle(internal_log::LogLevel level, const char*, int, const char* message,
+              const otel::sdk::common::AttributeMap&) noexcept override {
+    if (level == internal_log::LogLevel::Error && library_error != nullptr) {
+      *library_error = message;
+    }
+  }
+};
+
 void SilenceLibrary() {
-  otel::sdk::common::internal_log::GlobalLogHandler::SetLogHandler(
-      otel::nostd::shared_ptr<otel::sdk::common::internal_log::LogHandler>(
-          new otel::sdk::common::internal_log::NoopLogHandler));
+  internal_log::GlobalLogHandler::SetLogHandler(
+      otel::nostd::shared_ptr<internal_log::LogHandler>(new ErrorKeeper));
+}
+
+// Answers why `call` failed; nullopt: it did not.
+std::optional<std::string> FailureOf(std::function<ExportResult()> call, CallThread* calls) {
+  const auto error = std::make_shared<std::string>();  // shared with a call that is left behind
+  const std::optional<bool> sent = calls->Run([error, call = std::move(call)] {
+    library_error = error.get();
+    const ExportResult result = call();
+    library_error = nullptr;
+    return result == ExportResult::kSuccess;
+  });
+  if (!sent.has_value()) return "it does not answer";
+  if (*sent) return std::nullopt;
+  return DescribeFailure(*error);
 }
 
 // Who sends. Records of the library point to it.
@@ -92,29 +123,34 @@ Options OptionsOf(const SignalSettings& settings) {
 // The counters of one signal, and the log line when the collector goes or comes.
 class Account {
  public:
-  Account(Registry* registry, Signal signal)
+  Account(Registry* registry, Signal signal, std::string endpoint)
       : name_(SignalName(signal)),
+        endpoint_(std::move(endpoint)),
         dropped_(Counters<1>(registry, kTelemetryDropped).With({name_})),
         sent_(Counters<2>(registry, kTelemetryExports).With({name_, "ok"})),
         failed_(Counters<2>(registry, kTelemetryExports).With({name_, "failed"})) {}
 
   void NoteDropped(size_t count) const { dropped_.Add(static_cast<double>(count)); }
 
-  // From one thread. Answers whether it was a success.
-  bool NoteCall(bool is_sent) {
+  // From one thread, about a call and why it failed (FailureOf). Answers whether it was a success.
+  bool NoteCall(const std::optional<std::string>& failure) {
+    const bool is_sent = !failure.has_value();
     (is_sent ? sent_ : failed_).Add();
-    if (is_sent != is_there_) {
-      is_there_ = is_sent;
-      base::Log(is_sent ? base::kInfo : base::kWarning,
-                is_sent ? "telemetry is sent again"
-                        : "the telemetry collector does not take what is sent; some is dropped",
-                {{"signal", name_}});
+    if (is_sent == is_there_) return is_sent;
+    is_there_ = is_sent;
+    if (is_sent) {
+      base::Log(base::kInfo, "telemetry is sent again", {{"signal", name_}});
+    } else {
+      base::Log(base::kWarning,
+                "the telemetry collector does not take what is sent; some is dropped",
+                {{"signal", name_}, {"endpoint", endpoint_}, {"why", *failure}});
     }
     return is_sent;
   }
 
  private:
   const std::string name_;
+  const std::string endpoint_;
   const Counter dropped_;
   const Counter sent_;
   const Counter failed_;
@@ -125,11 +161,11 @@ class Account {
 template <typename T, typename Exporter>
 class Stream {
  public:
-  Stream(std::shared_ptr<Exporter> exporter, Signal signal, std::shared_ptr<const Sender> sender,
-         Registry* registry, base::Clock* clock)
+  Stream(std::shared_ptr<Exporter> exporter, Signal signal, std::string endpoint,
+         std::shared_ptr<const Sender> sender, Registry* registry, base::Clock* clock)
       : exporter_(std::move(exporter)),
         sender_(std::move(sender)),
-        account_(registry, signal),
+        account_(registry, signal, std::move(endpoint)),
         calls_(clock),
         queue_(
             LimitsOf(signal), clock,
@@ -145,7 +181,8 @@ class Stream {
  private:
   using Records = std::vector<decltype(std::declval<Exporter>().MakeRecordable())>;
 
-  bool Send(const std::vector<T>& items) {
+  // Why it failed.
+  std::optional<std::string> Send(const std::vector<T>& items) {
     const auto records = std::make_shared<Records>();
     records->reserve(items.size());
     for (const T& item : items) {
@@ -155,11 +192,11 @@ class Stream {
       Fill(item, record.get());
       records->push_back(std::move(record));
     }
-    return calls_
-        .Run([records, exporter = exporter_, sender = sender_] {
-          return exporter->Export({records->data(), records->size()}) == ExportResult::kSuccess;
-        })
-        .value_or(false);
+    return FailureOf(
+        [records, exporter = exporter_, sender = sender_] {
+          return exporter->Export({records->data(), records->size()});
+        },
+        &calls_);
   }
 
   const std::shared_ptr<Exporter> exporter_;    // shared with a call that is left behind
@@ -173,15 +210,15 @@ class Stream {
 class MetricPush {
  public:
   MetricPush(std::shared_ptr<otel::sdk::metrics::PushMetricExporter> exporter,
-             absl::Duration interval, std::shared_ptr<const Sender> sender, Registry* registry,
+             const OtlpSettings& settings, std::shared_ptr<const Sender> sender, Registry* registry,
              base::Clock* clock)
       : exporter_(std::move(exporter)),
-        interval_(interval),
+        interval_(settings.metric_interval),
         sender_(std::move(sender)),
         registry_(registry),
         clock_(clock),
         since_(clock->Now()),
-        account_(registry, Signal::kMetrics),
+        account_(registry, Signal::kMetrics, settings.metrics.endpoint),
         calls_(clock),
         thread_([this] { Run(); }) {}
 
@@ -223,10 +260,8 @@ class MetricPush {
     const auto all = std::make_shared<otel::sdk::metrics::ResourceMetrics>();
     all->resource_ = &sender_->resource;
     all->scope_metric_data_.push_back(std::move(metrics));
-    const std::optional<bool> sent = calls_.Run([all, exporter = exporter_, sender = sender_] {
-      return exporter->Export(*all) == ExportResult::kSuccess;
-    });
-    return account_.NoteCall(sent.value_or(false));
+    return account_.NoteCall(FailureOf(
+        [all, exporter = exporter_, sender = sender_] { return exporter->Export(*all); }, &calls_));
   }
 
   // Shared with a call that is left behind, and so is sender_.
@@ -260,19 +295,19 @@ class OtlpExporter final : public OtlpExport, private SpanSink {
       spans_ = std::make_unique<SpanStream>(
           otlp::OtlpGrpcExporterFactory::Create(
               OptionsOf<otlp::OtlpGrpcExporterOptions>(settings.traces)),
-          Signal::kTraces, sender, registry, clock);
+          Signal::kTraces, settings.traces.endpoint, sender, registry, clock);
     }
     if (settings.metrics.is_sent()) {
       metrics_ = std::make_unique<MetricPush>(
           otlp::OtlpGrpcMetricExporterFactory::Create(
               OptionsOf<otlp::OtlpGrpcMetricExporterOptions>(settings.metrics)),
-          settings.metric_interval, sender, registry, clock);
+          settings, sender, registry, clock);
     }
     if (!settings.logs.is_sent()) return;
     logs_ = std::make_unique<LogStream>(
         otlp::OtlpGrpcLogRecordExporterFactory::Create(
             OptionsOf<otlp::OtlpGrpcLogRecordExporterOptions>(settings.logs)),
-        Signal::kLogs, sender, registry, clock);
+        Signal::kLogs, settings.logs.endpoint, sender, registry, clock);
     base::SetLogObserver([this](const base::LogRecord& record) { logs_->Add(StoredLog(record)); });
   }
 
