@@ -232,17 +232,17 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
 }
 
 absl::StatusOr<int64_t> DropPoisonOf(const queue::QueueId& queue, uint64_t batch,
-                                     std::set<uint64_t> items, queue::QueueStore& queues) {
+                                     std::set<uint64_t>* items, queue::QueueStore& queues) {
   int64_t dropped = 0;
   std::string after;
-  while (!items.empty()) {
+  while (!items->empty()) {
     MUSTER_ASSIGN_OR_RETURN(const auto page, queues.ListPoison(queue, after, kPoisonStep));
     if (page.empty()) break;
     after = page.back().message_id;
     std::vector<std::string> messages;
     for (const queue::PoisonMessage& message : page) {
       const absl::StatusOr<WorkItem> item = DecodeWorkItemHeader(message.body);
-      if (!item.ok() || item->identity.batch != batch || items.erase(item->index) == 0) continue;
+      if (!item.ok() || item->identity.batch != batch || items->erase(item->index) == 0) continue;
       messages.push_back(message.message_id);
     }
     if (messages.empty()) continue;

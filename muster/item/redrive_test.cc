@@ -175,12 +175,23 @@ TEST_F(RedriveTest, LeavesTheMessagesOfItemsThatAreRetried) {
 
 TEST_F(RedriveTest, DropsTheMessagesOfItemsThatAreRetried) {
   GiveUp({"hello", Item(6, 1), Item(7, 0), Item(7, 1), Item(7, 2)});
-  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, {1, 2, 99}, *queues_), 2);
+  std::set<uint64_t> items = {1, 2, 99};
+  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, &items, *queues_), 2);
   EXPECT_EQ(Stats().poison, 3);
-  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, {1}, *queues_), 0);
+  EXPECT_THAT(items, ElementsAre(99));
+  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, &items, *queues_), 0);
   Redrive();
   EXPECT_THAT(chances_.granted,
               UnorderedElementsAre(Pair(6, ElementsAre(1)), Pair(7, ElementsAre(0))));
+}
+
+// Each partition of a job was read to its end, though the first had all of them.
+TEST_F(RedriveTest, LooksIntoNoFurtherQueueOnceAllRetriedItemsAreFound) {
+  GiveUp({Item(7, 1)});
+  std::set<uint64_t> items = {1};
+  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, &items, *queues_), 1);
+  const queue::QueueId unreadable = {request_.queue.account, "is-not-there"};
+  EXPECT_EQ(*DropPoisonOf(unreadable, 7, &items, *queues_), 0);
 }
 
 TEST_F(RedriveTest, TakesTheMessagesThatAreNamed) {

@@ -514,10 +514,11 @@ void Retries::DropPoison(const ledger::Batch& batch, const std::vector<uint64_t>
   const absl::StatusOr<job::JobDefinition> job = job::ParseJob(batch.job_definition, batch.job);
   // A held key is listed with its dead letter until it is released.
   if (!job.ok() || job->on_poison == job::OnPoison::kHold) return;
+  std::set<uint64_t> left(items.begin(), items.end());
   for (const queue::QueueId& queue :
        item::InputQueues(deps_.account, batch.job, job->queue.partitions)) {
-    const absl::StatusOr<int64_t> dropped = item::DropPoisonOf(
-        queue, batch.number, std::set<uint64_t>(items.begin(), items.end()), *deps_.queues);
+    const absl::StatusOr<int64_t> dropped =
+        item::DropPoisonOf(queue, batch.number, &left, *deps_.queues);
     base::LogUnlessOk(base::kWarning, "poison of items that are retried stays", dropped.status(),
                       {{"batch", batch.number}, {"queue", queue.ToString()}});
   }
