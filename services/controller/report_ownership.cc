@@ -67,6 +67,8 @@ ReportOwnership::ReportOwnership(OwnershipOptions options, sync::OptimisticSyncS
 ReportOwnership::~ReportOwnership() { Stop(); }
 
 absl::Status ReportOwnership::Join() {
+  base::MutexLock joining(&join_mu_);
+  if (leaving_) return absl::CancelledError("this controller stops");
   partition::MemberOptions member;
   member.group = absl::StrCat("controller/", options_.account);
   member.member = options_.instance;
@@ -85,6 +87,11 @@ absl::Status ReportOwnership::Join() {
 }
 
 void ReportOwnership::Stop() {
+  {
+    base::MutexLock joining(&join_mu_);
+    leaving_ = true;
+  }
+  // It is not set any more.
   if (member_ != nullptr) member_->Stop();
   {
     base::MutexLock lock(&mu_);
@@ -203,8 +210,9 @@ void ReportOwnership::OnAssigned(int, int64_t epoch) {
 void ReportOwnership::OnDraining(int, int64_t epoch, absl::Duration) {
   base::MutexLock lock(&mu_);
   wanted_.reset();
+  // The member calls from its start on, and Join is about to set it.
+  while (member_ == nullptr) changed_.Wait(&mu_);
   // Where nothing was begun yet, nothing is to be finished.
-  while (member_ == nullptr && !stopping_) changed_.Wait(&mu_);
   if (counts_.has_value()) {
     drains_ = epoch;
     changed_.NotifyAll();
@@ -234,6 +242,7 @@ absl::Status ReportOwnership::AwaitCounting(absl::Duration patience) {
   }
   // When it was created, no report may have been counted into yet.
   MUSTER_RETURN_IF_ERROR(CheckStandby());
+  base::MutexLock lock(&mu_);
   const std::string owner = member_ == nullptr ? "" : member_->OwnerOf(0);
   return absl::UnavailableError(owner.empty() || owner == options_.instance
                                     ? "no controller counts the results of this mesh yet"

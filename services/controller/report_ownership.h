@@ -67,11 +67,11 @@ class ReportOwnership final : public partition::PartitionWork {
                                                                  base::Clock* clock);
   ~ReportOwnership() override;  // Stop()s
 
-  // Joins the other controllers. Call it once.
-  absl::Status Join();
+  // Joins the other controllers. Call it once. Cancelled: it is stopped, and joins nobody.
+  absl::Status Join() ABSL_LOCKS_EXCLUDED(join_mu_, mu_);
   // Ends the counting and gives the ownership up, so that a standby takes over at once. Safe to
-  // call twice, and before Join.
-  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
+  // call twice, before Join, and during it: it waits for Join, which is short.
+  void Stop() ABSL_LOCKS_EXCLUDED(join_mu_, mu_);
 
   // OK: this controller counts. Unavailable after `patience`: it is standby; the message names the
   // instance that counts. FailedPrecondition: the mesh counts into another report, so that this one
@@ -107,6 +107,8 @@ class ReportOwnership final : public partition::PartitionWork {
   base::Clock* const clock_;  // not owned
   int64_t least_epoch_ = 1;   // of a claim; set before Join
 
+  base::Mutex join_mu_;  // before mu_
+  bool leaving_ ABSL_GUARDED_BY(join_mu_) = false;
   mutable base::Mutex mu_;
   base::CondVar changed_;
   std::optional<int64_t> wanted_ ABSL_GUARDED_BY(mu_);  // epoch under which to count
@@ -119,7 +121,7 @@ class ReportOwnership final : public partition::PartitionWork {
   std::optional<int64_t> drains_ ABSL_GUARDED_BY(mu_);  // to be told that it has drained
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 
-  std::unique_ptr<partition::PartitionMember> member_;
+  std::unique_ptr<partition::PartitionMember> member_;  // set by Join, under both mutexes
   std::thread thread_;
 };
 

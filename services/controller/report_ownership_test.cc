@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -171,6 +172,18 @@ TEST_F(ReportOwnershipTest, GoesOnAboveTheEpochOfTheReportWhereTheStoreHasLostIt
   TestController next("c-3", path_, &sync_, &clock_);
   AwaitFirst(&next);
   EXPECT_EQ(next.report().epoch(), 3u);
+}
+
+// It would hold the ownership, with nobody to count or to give it up.
+TEST_F(ReportOwnershipTest, JoinsNobodyOnceItIsStopped) {
+  OwnedCounting counting;
+  counting.identity = [this] { return report::sqlite::ReadIdentity(path_); };
+  const auto ownership = ReportOwnership::Create({.account = "local", .instance = "c-1"}, &sync_,
+                                                 std::move(counting), &clock_)
+                             .value();
+  ownership->Stop();
+  EXPECT_TRUE(absl::IsCancelled(ownership->Join()));
+  EXPECT_EQ(sync_.writes_tried(), 0);
 }
 
 TEST(ControllerSeatTest, TellsTheNextProcessWhichOnesAreDead) {
