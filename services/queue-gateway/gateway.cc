@@ -156,8 +156,8 @@ http::Reply Gateway::ToReply(const operations::Call& call, const Begun& begun,
 
 http::Reply Gateway::Finish(const http::Request& request, const Begun& begun,
                             http::Reply reply) const {
-  if (!begun.account.empty()) AddCorsHeaders(request, begun.account, &reply);
   protocol::AddStandardHeaders(begun.context, &reply);
+  if (!begun.account.empty()) AddCorsHeaders(request, begun.account, &reply);
   metrics_.Answered(begun.operation, reply, stores_.clock->Monotonic() - begun.at);
   return reply;
 }

@@ -394,6 +394,20 @@ TEST_F(GatewayTest, AnswersABrowserBeforeItAuthenticates) {
   EXPECT_EQ(Header(Ask("GET", "/bob?comp=list", page), "Access-Control-Allow-Origin"), "(none)");
 }
 
+TEST_F(GatewayTest, ShowsAPageWhatEveryReplyHas) {
+  EXPECT_EQ(
+      Ask("PUT", With(auth::testing::AccountSas(), "/sally?restype=service&comp=properties"), {},
+          "<StorageServiceProperties><Cors><CorsRule>"
+          "<AllowedOrigins>*</AllowedOrigins><AllowedMethods>GET</AllowedMethods>"
+          "<ExposedHeaders>x-ms-*</ExposedHeaders>"
+          "<MaxAgeInSeconds>5</MaxAgeInSeconds></CorsRule></Cors></StorageServiceProperties>")
+          .status,
+      202);
+  const http::Reply refused = Ask("GET", "/sally?comp=none", {{"Origin", "http://page"}});
+  EXPECT_EQ(Header(refused, "Access-Control-Expose-Headers"),
+            "x-ms-error-code,x-ms-request-id,x-ms-version");
+}
+
 TEST_F(GatewayTest, SaysWhyAnHttpRequestIsNone) {
   EXPECT_EQ(Said(gateway_->Refuse(400)), "400 InvalidInput");
   EXPECT_EQ(Said(gateway_->Refuse(413)), "413 RequestBodyTooLarge");

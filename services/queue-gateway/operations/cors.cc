@@ -2,6 +2,9 @@
 #include "services/queue-gateway/operations/cors.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -27,21 +30,28 @@ bool Allows(const CorsRule& rule, absl::string_view origin, absl::string_view me
          std::find(rule.methods.begin(), rule.methods.end(), method) != rule.methods.end();
 }
 
-bool AllowsHeader(const CorsRule& rule, absl::string_view header) {
-  return std::any_of(rule.allowed_headers.begin(), rule.allowed_headers.end(),
-                     [header](absl::string_view allowed) {
-                       if (absl::ConsumeSuffix(&allowed, "*")) {
-                         return absl::StartsWithIgnoreCase(header, allowed);
-                       }
-                       return absl::EqualsIgnoreCase(header, allowed);
-                     });
+// `rules`: names of headers, and what names begin with, before a "*".
+bool IsOneOf(const std::vector<std::string>& rules, absl::string_view header) {
+  return std::any_of(rules.begin(), rules.end(), [header](absl::string_view rule) {
+    if (absl::ConsumeSuffix(&rule, "*")) return absl::StartsWithIgnoreCase(header, rule);
+    return absl::EqualsIgnoreCase(header, rule);
+  });
 }
 
 bool AllowsHeaders(const CorsRule& rule, absl::string_view headers) {
   for (const absl::string_view header : absl::StrSplit(headers, ',', absl::SkipWhitespace())) {
-    if (!AllowsHeader(rule, absl::StripAsciiWhitespace(header))) return false;
+    if (!IsOneOf(rule.allowed_headers, absl::StripAsciiWhitespace(header))) return false;
   }
   return true;
+}
+
+// By their whole names: to a browser, "x-ms-*" is the name of one header.
+std::string ExposedHeaders(const CorsRule& rule, const http::Headers& headers) {
+  std::vector<absl::string_view> exposed;
+  for (const auto& [name, value] : headers) {
+    if (IsOneOf(rule.exposed_headers, name)) exposed.push_back(name);
+  }
+  return absl::StrJoin(exposed, ",");
 }
 
 // A page that any origin may load gets no credentials along, as browsers have it.
@@ -77,10 +87,10 @@ void AddCorsHeaders(const http::Request& request, const ServiceProperties& prope
   if (!origin.has_value()) return;
   for (const CorsRule& rule : properties.cors) {
     if (!Allows(rule, *origin, request.method)) continue;
+    std::string exposed = ExposedHeaders(rule, reply->headers);
     for (auto& header : OriginHeaders(rule, *origin)) reply->headers.push_back(std::move(header));
-    if (!rule.exposed_headers.empty()) {
-      reply->headers.emplace_back("Access-Control-Expose-Headers",
-                                  absl::StrJoin(rule.exposed_headers, ","));
+    if (!exposed.empty()) {
+      reply->headers.emplace_back("Access-Control-Expose-Headers", std::move(exposed));
     }
     return;
   }

@@ -15,8 +15,8 @@ namespace muster::queue_gateway::operations {
 // authentication: it is asked without. MissingRequiredHeader, CorsPreflightFailure.
 Outcome Preflight(const http::Request& request, const ServiceProperties& properties);
 
-// Adds to a reply what its page may see of it, if the request came from a page and a rule allows
-// it.
+// Adds to a reply, which has all its other headers, what its page may see of it, if the request
+// came from a page and a rule allows it.
 void AddCorsHeaders(const http::Request& request, const ServiceProperties& properties,
                     http::Reply* reply);
 
