@@ -100,7 +100,8 @@ absl::StatusOr<std::vector<RejectionPosition>> FindLines(Connection* connection,
     const auto item = items.find(line);
     if (item == items.end()) {
       return absl::NotFoundError(
-          absl::StrCat("batch ", batch, " has rejected no transaction at line ", line));
+          absl::StrCat("batch ", batch, " has rejected no transaction at line ", line,
+                       "; `muster batch rejections ", batch, "` shows those that it has"));
     }
     positions.push_back({item->second, line});
   }
@@ -118,7 +119,7 @@ absl::StatusOr<std::vector<RejectionPosition>> FindItems(Connection* connection,
     MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(batch, item, kDead).Step());
     if (!found) {
       return absl::NotFoundError(absl::StrCat("batch ", batch, " has given up no item ", item,
-                                              ": `muster batch dead-letters ", batch,
+                                              "; `muster batch dead-letters ", batch,
                                               "` shows those that it has"));
     }
     positions.push_back({item, kWholeItem});

@@ -177,7 +177,10 @@ TEST_P(ReportConformanceTest, RefusesWhatCannotBeClaimed) {
   Complete(Facts(1));
   const absl::Status other = store()->ClaimRejections(kBatch, {{1, 2}}, 1).status();
   EXPECT_TRUE(absl::IsNotFound(other)) << other;
-  EXPECT_THAT(other.message(), HasSubstr("batch 7 has rejected no transaction at line 2"));
+  EXPECT_EQ(
+      other.message(),
+      "batch 7 has rejected no transaction at line 2; `muster batch rejections 7` shows those "
+      "that it has");
   EXPECT_THAT(Links(*Read(), kBatch), ElementsAre("1")) << "nothing of it was claimed";
   const RetryClaim claim = Claim(store(), {{1}}).claims.at(0);
   EXPECT_EQ(claim.transactions, 1);
@@ -336,7 +339,9 @@ TEST_P(ReportConformanceTest, ClaimsNoItemThatIsOpenAgain) {
   ASSERT_TRUE(store()->ReopenDeadLettered(kBatch, {2}).ok());
   const absl::Status open = store()->ClaimRejections(kBatch, {.items = {2}}, 1).status();
   EXPECT_TRUE(absl::IsNotFound(open)) << open;
-  EXPECT_THAT(open.message(), HasSubstr("batch 7 has given up no item 2"));
+  EXPECT_EQ(
+      open.message(),
+      "batch 7 has given up no item 2; `muster batch dead-letters 7` shows those that it has");
   const absl::Status counted = store()->ClaimRejections(kBatch, {.items = {0, 1}}, 1).status();
   EXPECT_TRUE(absl::IsNotFound(counted)) << counted;
   EXPECT_THAT(Retried(*Read()), IsEmpty()) << "nothing of it was claimed";
