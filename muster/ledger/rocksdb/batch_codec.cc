@@ -16,6 +16,7 @@ using ledger::ItemBoundary;
 
 constexpr absl::string_view kCopyPrefix("\0record ", 8);  // with its NUL
 constexpr absl::string_view kTenantPrefix("\0tenant ", 8);
+constexpr absl::string_view kHiddenPrefix("\0hidden ", 8);
 
 // Checks and parses `value` into `proto`.
 template <typename Proto>
@@ -53,7 +54,16 @@ std::optional<uint64_t> NumberOfCopy(absl::string_view key) {
   return muster::rocksdb::KeyNumber(key.substr(kCopyPrefix.size()));
 }
 
-// The tenant's length comes first: otherwise two pairs could make one key.
+// The lengths come first: otherwise two pairs could make one key, or part of one.
+std::string TenantKey(absl::string_view tenant, absl::string_view request_id, uint64_t number) {
+  std::string key(kHiddenPrefix);
+  muster::rocksdb::AppendKey(tenant.size(), &key);
+  muster::rocksdb::AppendKey(request_id.size(), &key);
+  absl::StrAppend(&key, tenant, request_id);
+  muster::rocksdb::AppendKey(number, &key);
+  return key;
+}
+
 std::string TenantKey(absl::string_view tenant, absl::string_view request_id) {
   std::string key(kTenantPrefix);
   muster::rocksdb::AppendKey(tenant.size(), &key);
@@ -61,7 +71,9 @@ std::string TenantKey(absl::string_view tenant, absl::string_view request_id) {
   return key;
 }
 
-bool IsTenantKey(absl::string_view key) { return absl::StartsWith(key, kTenantPrefix); }
+bool IsTenantKey(absl::string_view key) {
+  return absl::StartsWith(key, kTenantPrefix) || absl::StartsWith(key, kHiddenPrefix);
+}
 
 std::string ItemsKey(uint64_t number, uint64_t first_index) {
   std::string key = BatchKey(number);

@@ -7,9 +7,10 @@
 //   family "progress"  key: number, 8 bytes      value: BatchProgress, rewritten as it grows
 //   family "items"     key: number, first index  value: ItemRun, written once
 //   family "requests"  key: request id           value: number of its newest batch, 8 bytes
-//                      key: TenantKey            value: number of the tenant's newest batch of a
-//                                                       request id, 8 bytes, of those that a newer
-//                                                       one, of any tenant, hides
+//                      key: TenantKey            value: number of a batch that a newer one of its
+//                                                       request id, of any tenant, hides, 8 bytes;
+//                                                       an older muster wrote it without the number
+//                                                       in the key, for the tenant's newest alone
 //                      key: CopyKey              value: a copy of the BatchRecord, without its
 //                                                       content; once the batch is cancelled with
 //                                                       its progress, and rewritten with that
@@ -42,8 +43,12 @@ std::string BatchKey(uint64_t number);
 std::string CopyKey(uint64_t number);
 // nullopt: `key` is that of no copy.
 std::optional<uint64_t> NumberOfCopy(absl::string_view key);
-// An older muster, which has no batches of several tenants with one request id, passes them by.
+// In the order of their numbers. A muster that has no batches of several tenants with one request
+// id passes them by.
+std::string TenantKey(absl::string_view tenant, absl::string_view request_id, uint64_t number);
+// As an older muster wrote it.
 std::string TenantKey(absl::string_view tenant, absl::string_view request_id);
+// Whether it is of either form.
 bool IsTenantKey(absl::string_view key);
 std::string ItemsKey(uint64_t number, uint64_t first_index);
 // Above all of them, and below those of the next batch.

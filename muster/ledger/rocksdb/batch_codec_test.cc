@@ -66,6 +66,15 @@ TEST(BatchCodecTest, CopiesARecordWithoutItsContent) {
   EXPECT_EQ(NumberOfCopy(CopyKey(7) + "and more"), std::nullopt);
 }
 
+TEST(BatchCodecTest, KeepsTheRequestIdsOfTenantsApart) {
+  EXPECT_EQ(absl::BytesToHexString(TenantKey("me", "r", 7)),
+            "0068696464656e20000000000000000200000000000000016d65720000000000000007");
+  EXPECT_EQ(absl::BytesToHexString(TenantKey("me", "r")), "0074656e616e742000000000000000026d6572");
+  EXPECT_TRUE(IsTenantKey(TenantKey("me", "r", 7)));
+  EXPECT_TRUE(IsTenantKey(TenantKey("me", "r")));
+  EXPECT_FALSE(IsTenantKey("hidden request"));
+}
+
 // Field 30 of the record.
 TEST(BatchCodecTest, CopiesTheProgressOfACancelledBatchBesideItsRecord) {
   Batch cancelled = Golden(), copied;

@@ -351,7 +351,7 @@ absl::Status Check::CheckRequests() {
   };
   MUSTER_RETURN_IF_ERROR(session_->ForEach(kRequests, check));
   for (const auto& [id, newest] : missing) {
-    // A newer one of another tenant was deleted.
+    // A newer one was deleted.
     if (by_tenant_.contains(newest)) continue;
     MUSTER_RETURN_IF_ERROR(AddMissingRequest(id, newest));
   }
@@ -363,19 +363,21 @@ absl::Status Check::CheckTenantRequest(absl::string_view key, absl::string_view 
   session_->Count(1);
   const std::string name = absl::StrCat("request '", absl::CHexEscape(key), "'");
   const absl::StatusOr<absl::string_view> payload = muster::rocksdb::CheckedPayload(value, name);
+  const auto may_name = [key](uint64_t number, const StoredBatch& stored) {
+    const Batch& batch = stored.batch;
+    return IsKnown(stored) && (key == TenantKey(batch.tenant, batch.request_id, number) ||
+                               key == TenantKey(batch.tenant, batch.request_id));
+  };
   if (payload.ok() && payload->size() == 8) {
     const auto found = batches_.find(muster::rocksdb::KeyNumber(*payload));
-    if (found != batches_.end() && IsKnown(found->second) &&
-        key == TenantKey(found->second.batch.tenant, found->second.batch.request_id)) {
+    if (found != batches_.end() && may_name(found->first, found->second)) {
       by_tenant_.insert(found->first);
       return absl::OkStatus();
     }
   }
   uint64_t newest = 0;
   for (const auto& [number, stored] : batches_) {
-    if (IsKnown(stored) && key == TenantKey(stored.batch.tenant, stored.batch.request_id)) {
-      newest = number;
-    }
+    if (may_name(number, stored)) newest = number;
   }
   Damage damage{.kind = "request", .name = name};
   damage.why = payload.ok() ? "it speaks of no batch of its tenant"

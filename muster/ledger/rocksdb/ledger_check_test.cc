@@ -15,6 +15,7 @@
 #include "muster/ledger/rocksdb/rocksdb_batch_ledger.h"
 #include "muster/os/quarantine.h"
 #include "muster/os/temp_dir.h"
+#include "muster/rocksdb/checked_value.h"
 #include "rocksdb/db.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/os/collected_findings.h"
@@ -367,11 +368,17 @@ TEST_F(LedgerCheckTest, MakesARequestAgainThatIsNotThere) {
   EXPECT_EQ(ledger_->FindByRequestId("same")->number, 2u);
 }
 
-TEST_F(LedgerCheckTest, FindsNoDamageWhereTheNewestBatchOfARequestWasDeleted) {
+TEST_F(LedgerCheckTest, FindsNoDamageWhereTheNewestBatchesOfARequestWereDeleted) {
   Open();
-  ASSERT_TRUE(ledger_->Cancel(2, absl::FromUnixSeconds(9), "").ok());
-  ASSERT_TRUE(ledger_->BeginToDropItems(2).ok());
-  ASSERT_TRUE(ledger_->Delete(2).ok());
+  Batch batch;
+  batch.number = 4;
+  batch.request_id = "same";
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  for (const uint64_t number : {4, 2}) {
+    ASSERT_TRUE(ledger_->Cancel(number, absl::FromUnixSeconds(9), "").ok());
+    ASSERT_TRUE(ledger_->BeginToDropItems(number).ok());
+    ASSERT_TRUE(ledger_->Delete(number).ok());
+  }
   ledger_.reset();
   EXPECT_THAT(Check(), IsEmpty());
 }
@@ -388,7 +395,7 @@ TEST_F(LedgerCheckTest, KnowsTheRequestsOfSeveralTenants) {
   ledger_.reset();
   last_batch_ = 5;
   EXPECT_THAT(Check(), IsEmpty());
-  FlipAByte(kRequests, TenantKey("acme", "shared"));
+  FlipAByte(kRequests, TenantKey("acme", "shared", 4));
   Mend();
   EXPECT_EQ(ledger_->FindByRequest("acme", "shared")->number, 4u);
   ASSERT_TRUE(ledger_->Cancel(5, absl::FromUnixSeconds(9), "").ok());
@@ -397,6 +404,23 @@ TEST_F(LedgerCheckTest, KnowsTheRequestsOfSeveralTenants) {
   ledger_.reset();
   last_batch_ = 4;
   EXPECT_THAT(Check(), IsEmpty()) << "the tenant's record names the newest that is there";
+}
+
+TEST_F(LedgerCheckTest, KnowsTheRequestOfATenantAsAnOlderMusterWroteIt) {
+  Change([&](muster::rocksdb::Database* database) {
+    auto* const family = database->family(kRequests);
+    const std::string value = muster::rocksdb::CheckedValue(BatchKey(1));
+    ASSERT_TRUE(database->db()->Delete({}, family, TenantKey("", "same", 1)).ok());
+    ASSERT_TRUE(database->db()->Put({}, family, TenantKey("", "same"), value).ok());
+  });
+  EXPECT_THAT(Check(), IsEmpty());
+  Open();
+  ASSERT_TRUE(ledger_->Cancel(2, absl::FromUnixSeconds(9), "").ok());
+  ASSERT_TRUE(ledger_->BeginToDropItems(2).ok());
+  ASSERT_TRUE(ledger_->Delete(2).ok());
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 1u);
+  ledger_.reset();
+  EXPECT_THAT(Check(), IsEmpty());
 }
 
 TEST_F(LedgerCheckTest, TakesAwayKeysThatNoRecordHas) {

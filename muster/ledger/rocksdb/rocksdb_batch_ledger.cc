@@ -417,6 +417,16 @@ absl::StatusOr<Batch> RocksDbBatchLedger::FindByRequest(absl::string_view tenant
   absl::StatusOr<Batch> newest = FindLocked(request_id, request_id);
   if (newest.ok() && newest->tenant == tenant) return newest;
   if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest;
+  const std::string first = TenantKey(tenant, request_id, 0);
+  const ::rocksdb::Slice bound = ToSlice(first);
+  ::rocksdb::ReadOptions of_request;
+  of_request.iterate_lower_bound = &bound;
+  const std::unique_ptr<::rocksdb::Iterator> it(
+      database_->db()->NewIterator(of_request, database_->family(kRequests)));
+  it->SeekForPrev(TenantKey(tenant, request_id, UINT64_MAX));
+  if (it->Valid()) return FindLocked(muster::rocksdb::Copy(it->key()), request_id);
+  MUSTER_RETURN_IF_ERROR(
+      muster::rocksdb::ToStatus(it->status(), absl::StrCat("ledger: request '", request_id, "'")));
   return FindLocked(TenantKey(tenant, request_id), request_id);
 }
 
@@ -430,15 +440,15 @@ absl::StatusOr<Batch> RocksDbBatchLedger::FindLocked(absl::string_view key,
   return GetLocked(muster::rocksdb::KeyNumber(number));
 }
 
-// A tenant's own record leads to the batch that a newer one hides, also once that is deleted:
-// most ledgers have none.
+// Each batch that a newer one hides has a record of its own, which leads to it once the newer ones
+// are deleted: most ledgers have none.
 absl::Status RocksDbBatchLedger::AddRequestLocked(const Batch& batch,
                                                   ::rocksdb::WriteBatch* write) {
   ::rocksdb::ColumnFamilyHandle* const family = database_->family(kRequests);
   const absl::StatusOr<Batch> newest = FindLocked(batch.request_id, batch.request_id);
   if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
   if (newest.ok()) {
-    write->Put(family, TenantKey(newest->tenant, batch.request_id),
+    write->Put(family, TenantKey(newest->tenant, batch.request_id, newest->number),
                muster::rocksdb::CheckedValue(BatchKey(newest->number)));
   }
   write->Put(family, batch.request_id, muster::rocksdb::CheckedValue(BatchKey(batch.number)));

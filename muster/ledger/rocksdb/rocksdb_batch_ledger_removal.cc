@@ -156,6 +156,7 @@ absl::Status RocksDbBatchLedger::DeleteLocked(const Batch& batch) {
   write.Delete(database_->family(kBatches), key);
   write.Delete(database_->family(kProgress), key);
   write.Delete(database_->family(kRequests), CopyKey(number));
+  write.Delete(database_->family(kRequests), TenantKey(batch.tenant, batch.request_id, number));
   for (const std::string& request : {batch.request_id, TenantKey(batch.tenant, batch.request_id)}) {
     const absl::StatusOr<std::string> newest =
         Read(kRequests, request, absl::StrCat("ledger: request '", batch.request_id, "'"));

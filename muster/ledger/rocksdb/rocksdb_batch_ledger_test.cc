@@ -70,6 +70,12 @@ class LedgerTest : public ::testing::Test {
     ASSERT_TRUE(ledger_->Create(batch).ok());
   }
 
+  void Remove(uint64_t number) {
+    ASSERT_TRUE(ledger_->Cancel(number, absl::FromUnixSeconds(9), "").ok());
+    ASSERT_TRUE(ledger_->BeginToDropItems(number).ok());
+    ASSERT_TRUE(ledger_->Delete(number).ok());
+  }
+
   static std::vector<ItemBoundary> Run(uint64_t first, uint64_t count) {
     std::vector<ItemBoundary> items;
     for (uint64_t i = first; i < first + count; ++i) {
@@ -474,11 +480,7 @@ TEST_F(LedgerTest, ARequestIdFindsTheNewestBatchOfEachTenant) {
     EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("a", "cmesame").status()));
     Open();
   }
-  for (const uint64_t number : {4, 1}) {
-    ASSERT_TRUE(ledger_->Cancel(number, absl::FromUnixSeconds(9), "").ok());
-    ASSERT_TRUE(ledger_->BeginToDropItems(number).ok());
-    ASSERT_TRUE(ledger_->Delete(number).ok());
-  }
+  for (const uint64_t number : {4, 1}) Remove(number);
   EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("acme", "same").status()));
   EXPECT_EQ(ledger_->FindByRequest("globex", "same")->number, 2u);
   EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 3u);
@@ -487,22 +489,33 @@ TEST_F(LedgerTest, ARequestIdFindsTheNewestBatchOfEachTenant) {
 // `muster run` counted its input once more, beside the batch that was done, when the batch of its
 // last --new was deleted.
 TEST_F(LedgerTest, ARequestIdFindsTheBatchBeforeItsNewestOnceThatIsDeleted) {
-  const auto remove = [&](uint64_t number) {
-    ASSERT_TRUE(ledger_->Cancel(number, absl::FromUnixSeconds(9), "").ok());
-    ASSERT_TRUE(ledger_->BeginToDropItems(number).ok());
-    ASSERT_TRUE(ledger_->Delete(number).ok());
-  };
   Create(1, "same");
   Create(2, "same");
-  remove(2);
+  Remove(2);
   EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 1u);
   Open();
   EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 1u);
   Create(3, "same");
   EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 3u);
-  remove(1);
+  Remove(1);
   EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 3u);
-  remove(3);
+  Remove(3);
+  EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("", "same").status()));
+}
+
+// Of three batches it found the second once the third was deleted, and after that none.
+TEST_F(LedgerTest, ARequestIdFindsTheNewestBatchThatIsLeftWhicheverAreDeleted) {
+  for (const uint64_t number : {1, 2, 3, 4, 5}) Create(number, "same");
+  Create(6, "same and more");
+  Remove(5);
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 4u);
+  Remove(3);
+  Remove(4);
+  Open();
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 2u);
+  Remove(2);
+  EXPECT_EQ(ledger_->FindByRequest("", "same")->number, 1u);
+  Remove(1);
   EXPECT_TRUE(absl::IsNotFound(ledger_->FindByRequest("", "same").status()));
 }
 
