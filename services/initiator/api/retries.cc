@@ -2,7 +2,6 @@
 #include "services/initiator/api/retries.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,24 +11,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "muster/base/failpoint.h"
-#include "muster/base/fingerprint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/input/csv.h"
-#include "muster/input/format.h"
 #include "muster/item/labels.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/redrive.h"
 #include "muster/job/job_file.h"
 #include "muster/rpc/status.h"
+#include "services/initiator/api/retried_content.h"
+#include "services/initiator/submit/content_writer.h"
 
 namespace muster::initiator::api {
 namespace {
 
 // Transactions that are read between two looks at the caller.
 constexpr size_t kPage = 1000;
-// Content that is gathered before it is written.
-constexpr size_t kPieceBytes = size_t{256} << 10;
 
 // Dead letters that are searched for a line which was not rejected.
 constexpr size_t kMaxSearchedItems = 1000;
@@ -92,168 +89,7 @@ bool HasEnded(const ledger::Batch& batch) {
 
 int64_t LineEndsIn(absl::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
 
-// Writes the content of a new batch, from its beginning. What an earlier call has written of it
-// stays: the content is the same each time.
-class Writer {
- public:
-  struct Tools {
-    submit::Submissions* submissions;
-    batch::BatchScheduler* scheduler;
-    submit::Uploads* uploads;
-  };
-
-  explicit Writer(const Tools& tools) : tools_(tools) {}
-  ~Writer() {
-    if (sent_ != 0) tools_.scheduler->NoteSenderGone(sent_);
-  }
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-
-  bool has_begun() const { return batch_.number != 0; }
-  uint64_t batch() const { return batch_.number; }
-
-  absl::Status Begin(ledger::Batch batch) {
-    // First: an upload that has no sender may expire, also one that cannot be opened.
-    tools_.scheduler->NoteSender(batch.number);
-    sent_ = batch.number;
-    MUSTER_ASSIGN_OR_RETURN(upload_, tools_.uploads->Get(batch.number));
-    ticket_ = upload_->TakeOver();
-    // BatchScheduler::Cancel refuses an upload only if it is open by then.
-    MUSTER_ASSIGN_OR_RETURN(const bool cancelled, tools_.scheduler->IsCancelled(batch.number));
-    if (cancelled) {
-      return absl::UnavailableError(absl::StrCat("batch ", batch.number, " was cancelled"));
-    }
-    there_ = upload_->size_so_far();
-    batch_ = std::move(batch);
-    return absl::OkStatus();
-  }
-
-  absl::Status Add(absl::string_view bytes) {
-    absl::StrAppend(&piece_, bytes);
-    return piece_.size() < kPieceBytes ? absl::OkStatus() : Flush();
-  }
-
-  absl::Status Seal() {
-    MUSTER_RETURN_IF_ERROR(Flush());
-    const ledger::SealedContent content{size_, hash_.Digest()};
-    const absl::Status sealed = upload_->Seal(ticket_, content.size, content.hash);
-    if (absl::IsAlreadyExists(sealed)) {
-      return absl::DataLossError(
-          absl::StrCat("batch ", batch_.number, " was sealed with other records"));
-    }
-    MUSTER_RETURN_IF_ERROR(sealed);
-    MUSTER_RETURN_IF_ERROR(tools_.submissions->RecordSealed(batch_.number, content));
-    tools_.scheduler->Advance(batch_.number);
-    return absl::OkStatus();
-  }
-
-  // Cancels the batch, which would wait for its content for ever.
-  absl::Status GiveUp(const absl::Status& why) {
-    upload_->Refuse(why);
-    MUSTER_RETURN_IF_ERROR(tools_.scheduler->Cancel(batch_.number, std::string(why.message())));
-    return tools_.uploads->Delete(batch_.number);
-  }
-
- private:
-  absl::Status Flush() {
-    const uint64_t known = std::min<uint64_t>(piece_.size(), there_ - std::min(there_, size_));
-    const absl::string_view rest = absl::string_view(piece_).substr(known);
-    if (!rest.empty()) MUSTER_RETURN_IF_ERROR(upload_->Append(ticket_, size_ + known, rest));
-    hash_.Update(piece_);
-    size_ += piece_.size();
-    piece_.clear();
-    return absl::OkStatus();
-  }
-
-  const Tools tools_;
-  uint64_t sent_ = 0;  // the batch that the scheduler has this for the sender of; 0: none
-  ledger::Batch batch_;
-  std::shared_ptr<submit::Upload> upload_;
-  uint64_t ticket_ = 0;
-  uint64_t there_ = 0;  // bytes that an earlier call has left
-  uint64_t size_ = 0;   // bytes before piece_
-  base::Fingerprinter hash_;
-  std::string piece_;
-};
-
 }  // namespace
-
-// What a batch was submitted with, and its records.
-class Retries::Content {
- public:
-  using Visit = std::function<absl::Status(const batch::SubmittedRecord&)>;
-
-  static absl::StatusOr<std::unique_ptr<Content>> Open(
-      uint64_t number, ledger::BatchLedger* ledger,
-      const batch::RecordReader::OpenContent& open_content) {
-    MUSTER_ASSIGN_OR_RETURN(ledger::Batch batch, ledger->Get(number));
-    if (!batch.undecided && batch.state != ledger::BatchState::kComplete) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("batch ", number, " is ", BatchStateName(batch.state),
-                       ": what fails of it is retried once it is complete"));
-    }
-    MUSTER_ASSIGN_OR_RETURN(auto reader, batch::RecordReader::Open(number, ledger, open_content));
-    return std::unique_ptr<Content>(new Content(std::move(batch), std::move(reader)));
-  }
-
-  const ledger::Batch& batch() const { return batch_; }
-  absl::StatusOr<std::string> Header() const { return reader_->Header(); }
-  const input::InputFormat& format() const { return reader_->format(); }
-
-  // As RecordReader::ForEach. DataLoss only before the first record.
-  absl::Status ForEachOf(uint64_t item, const Visit& visit) {
-    return reader_->ForEach(item, visit);
-  }
-
-  // Calls `visit` with the record at each position, in their order; nullopt: it is longer than a
-  // record may be, or its item is damaged.
-  absl::Status ForEach(
-      absl::Span<const report::RejectionPosition> positions,
-      const std::function<absl::Status(const report::RejectionPosition&,
-                                       const std::optional<std::string>&)>& visit) {
-    for (size_t begin = 0, end = 0; begin < positions.size(); begin = end) {
-      std::map<int64_t, std::optional<std::string>> records;
-      for (; end < positions.size() && positions[end].item == positions[begin].item; ++end) {
-        records[positions[end].line] = std::nullopt;
-      }
-      const absl::Status read = ReadItem(positions[begin].item, &records);
-      if (absl::IsDataLoss(read)) {
-        // The other items' records must not wait for it.
-        base::LogUnlessOk(base::kWarning, "rejected records cannot be retried", read,
-                          {{"batch", batch_.number}});
-        for (auto& [line, record] : records) record = std::nullopt;
-      } else {
-        MUSTER_RETURN_IF_ERROR(read);
-      }
-      for (size_t i = begin; i < end; ++i) {
-        MUSTER_RETURN_IF_ERROR(visit(positions[i], records[positions[i].line]));
-      }
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  Content(ledger::Batch batch, std::unique_ptr<batch::RecordReader> reader)
-      : batch_(std::move(batch)), reader_(std::move(reader)) {}
-
-  absl::Status ReadItem(uint64_t item, std::map<int64_t, std::optional<std::string>>* records) {
-    size_t found = 0;
-    MUSTER_RETURN_IF_ERROR(
-        reader_->ForEach(item, [&](const batch::SubmittedRecord& record) -> absl::Status {
-          const auto wanted = records->find(record.line);
-          if (wanted == records->end()) return absl::OkStatus();
-          ++found;
-          if (!record.oversized) wanted->second = std::string(record.bytes);
-          return absl::OkStatus();
-        }));
-    if (found == records->size()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("item ", item, " of batch ", batch_.number,
-                                            " has no record at a line that was rejected"));
-  }
-
-  const ledger::Batch batch_;
-  const std::unique_ptr<batch::RecordReader> reader_;
-};
 
 absl::StatusOr<v1::RetryRejectionsResponse> Retries::Retry(
     const v1::RetryRejectionsRequest& request, const std::function<bool()>& is_cancelled) {
@@ -276,7 +112,7 @@ absl::StatusOr<v1::RetryRejectionsResponse> Retries::Retry(
 
 // Says which dead letter has a line that was not rejected.
 absl::Status Retries::NotRejected(const absl::Status& refused, const std::vector<int64_t>& lines,
-                                  Content* content) {
+                                  RetriedContent* content) {
   if (lines.empty() || !absl::IsNotFound(refused)) return refused;
   const uint64_t batch = content->batch().number;
   const auto dead = deps_.report_client->DeadLetteredItems(batch, 0, kMaxSearchedItems);
@@ -298,8 +134,8 @@ absl::Status Retries::NotRejected(const absl::Status& refused, const std::vector
 absl::StatusOr<v1::RetryRejectionsResponse> Retries::RetryHeld(
     uint64_t batch, const report::RetrySelection& which,
     const std::function<bool()>& is_cancelled) {
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Content> content,
-                          Content::Open(batch, deps_.ledger, deps_.open_content));
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<RetriedContent> content,
+                          RetriedContent::Open(batch, deps_.ledger, deps_.open_content));
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job,
                           deps_.jobs->GetDefinition(content->batch().job));
   MUSTER_RETURN_IF_ERROR(CheckSameInput(content->batch(), job));
@@ -347,12 +183,12 @@ absl::StatusOr<std::optional<ledger::Batch>> Retries::FindBegun(const std::strin
 // Submits the transactions of one claim, page by page, in the order of item and line.
 class Retries::Attempt {
  public:
-  Attempt(const Dependencies& deps, Content* content, report::RetryClaim* claim)
+  Attempt(const Dependencies& deps, RetriedContent* content, report::RetryClaim* claim)
       : deps_(deps),
         content_(content),
         claim_(claim),
         request_id_(RequestIdOf(content->batch().number, claim->retry)),
-        writer_({deps.submissions, deps.scheduler, deps.uploads}) {}
+        writer_({deps.submissions, deps.scheduler, deps.uploads, deps.ledger}) {}
 
   // Dead letters that the batch has.
   const std::vector<uint64_t>& items() const { return items_; }
@@ -474,12 +310,12 @@ class Retries::Attempt {
   }
 
   const Dependencies& deps_;
-  Content* const content_;           // not owned
+  RetriedContent* const content_;    // not owned
   report::RetryClaim* const claim_;  // not owned
   const std::string request_id_;
   std::optional<ledger::Batch> begun_;  // by this call or an earlier one
   bool was_submitted_ = false;          // by an earlier one, as a whole
-  Writer writer_;
+  submit::ContentWriter writer_;
   std::string header_;
   int64_t next_line_ = 1;                           // of the new batch's content
   int64_t placed_ = 0;                              // records that it has
@@ -487,7 +323,7 @@ class Retries::Attempt {
   std::vector<uint64_t> items_;                     // dead letters that it has
 };
 
-absl::StatusOr<uint64_t> Retries::Submit(Content* content, report::RetryClaim* claim,
+absl::StatusOr<uint64_t> Retries::Submit(RetriedContent* content, report::RetryClaim* claim,
                                          const std::function<bool()>& is_cancelled) {
   const uint64_t of = content->batch().number;
   MUSTER_ASSIGN_OR_RETURN(std::optional<ledger::Batch> begun,

@@ -35,6 +35,8 @@
 
 namespace muster::initiator::api {
 
+class RetriedContent;
+
 // Calls hold a thread each while they read and write content.
 inline constexpr int kMaxRetryCalls = 16;
 
@@ -65,17 +67,16 @@ class Retries {
 
  private:
   class Attempt;
-  class Content;
 
   absl::StatusOr<v1::RetryRejectionsResponse> RetryHeld(uint64_t batch,
                                                         const report::RetrySelection& which,
                                                         const std::function<bool()>& is_cancelled);
   void DropPoison(const ledger::Batch& batch, const std::vector<uint64_t>& items);
   absl::Status NotRejected(const absl::Status& refused, const std::vector<int64_t>& lines,
-                           Content* content);
+                           RetriedContent* content);
   // Submits the transactions of a claim, and tells the report. Returns the batch that has them; 0:
   // none of them can be. Sets how many it has.
-  absl::StatusOr<uint64_t> Submit(Content* content, report::RetryClaim* claim,
+  absl::StatusOr<uint64_t> Submit(RetriedContent* content, report::RetryClaim* claim,
                                   const std::function<bool()>& is_cancelled);
   // The batch that an earlier call has begun; nullopt: none has.
   absl::StatusOr<std::optional<ledger::Batch>> FindBegun(const std::string& tenant,
