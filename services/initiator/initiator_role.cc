@@ -20,6 +20,7 @@
 #include "muster/stream/event_stream_store.h"
 #include "muster/telemetry/catalogue.h"
 #include "muster/v1/heartbeat.pb.h"
+#include "services/initiator/api/local_reopener.h"
 #include "services/initiator/api/mesh_reopener.h"
 #include "services/initiator/api/release_service.h"
 #include "services/initiator/api/schedule_service.h"
@@ -51,8 +52,6 @@ constexpr int64_t kReservedNumbers = 10;
 constexpr absl::Duration kControllerTimeout = absl::Seconds(10);
 // Of a question whose answer only makes the status of a batch more helpful.
 constexpr absl::Duration kAgentTimeout = absl::Seconds(1);
-// By then a redrive has put a page of poison back into its queue.
-constexpr absl::Duration kRedriveTime = absl::Seconds(5);
 // The heartbeat's contract names it; they take a tenth of a heartbeat's room.
 constexpr size_t kMaxHeldQueues = 64;
 
@@ -72,52 +71,6 @@ std::optional<stream::PartitionExtent> ExtentOfStream(stream::EventStreamStore* 
   const absl::StatusOr<stream::PartitionExtent> extent = streams->Extent(stream, partition);
   return extent.ok() ? std::optional<stream::PartitionExtent>(*extent) : std::nullopt;
 }
-
-}  // namespace
-
-// Reopens batches of this initiator's ledger.
-class InitiatorRole::Reopener final : public item::BatchReopener {
- public:
-  // Nothing is owned.
-  Reopener(ledger::BatchLedger* ledger, report::ReportClient* report_client,
-           submit::HandlerVersions* versions, batch::BatchScheduler* scheduler)
-      : ledger_(ledger),
-        versions_(versions),
-        reopener_(ledger, report_client),
-        scheduler_(scheduler) {}
-
-  absl::StatusOr<item::RefusedItems> Grant(uint64_t batch,
-                                           absl::Span<const uint64_t> items) override {
-    MUSTER_RETURN_IF_ERROR(CheckVersion(batch));
-    absl::StatusOr<item::RefusedItems> refused = reopener_.Grant(batch, items);
-    // After an error, too: the ledger may have opened the batch, and only the scheduler completes
-    // it again. Not at once: the items are not in their queue yet, and the scheduler must not take
-    // them for lost.
-    scheduler_->Advance(batch, kRedriveTime);
-    return refused;
-  }
-
- private:
-  // An open batch that has a receipt can neither be cancelled nor retried: it would wait for ever
-  // for a version that was mended.
-  absl::Status CheckVersion(uint64_t number) const {
-    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
-    if (batch.handler_version.empty() || !versions_->NoneFits(batch.job, batch.handler_version)) {
-      return absl::OkStatus();
-    }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", number, " is bound to version ", batch.handler_version, " of the handler of job ",
-        batch.job, ", which no processor has: `muster batch retry ", number,
-        " --all` retries with the version of now"));
-  }
-
-  ledger::BatchLedger* const ledger_;        // not owned
-  submit::HandlerVersions* const versions_;  // not owned
-  item::LedgerBatchReopener reopener_;
-  batch::BatchScheduler* const scheduler_;  // not owned
-};
-
-namespace {
 
 // None where that cannot be told: it is for a sentence alone.
 item::HeldSummary HeldKeysOf(const std::string& name, const std::string& account,
@@ -320,7 +273,7 @@ struct InitiatorRole::Parts {
   ledger::remote::RemoteBatchRecords other_ledgers;
   batch::BatchScheduler scheduler;
   submit::Submissions submissions;
-  Reopener reopener;
+  api::LocalReopener reopener;
   api::MeshReopener mesh_reopener;
   api::BatchService batch_service;
   call::CallBatches call_batches;

@@ -14,7 +14,6 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/client/scaling_client.h"
-#include "muster/item/redrive.h"
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/remote/remote_report_client.h"
@@ -67,8 +66,6 @@ class InitiatorRole final : public host::Role {
   batch::BackPressureCounters back_pressure() const;
 
  private:
-  // Reopens dead-lettered items, and has the scheduler step their batch.
-  class Reopener;
   // What lives from Open to Close, in the order of construction.
   struct Parts;
 
