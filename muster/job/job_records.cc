@@ -142,4 +142,16 @@ std::string EncodeDeleted(const std::vector<DeletedJob>& jobs) {
   return proto.SerializeAsString();
 }
 
+absl::Status Rewrite(sync::OptimisticSyncStore* store, absl::string_view key, Rewriting rewriting) {
+  for (int race = 0; race < kMaxRaces; ++race) {
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store->Get(key));
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<std::string> data, rewriting(there));
+    if (!data.has_value()) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const bool is_written, store->TryWrite(key, *data, there.version));
+    if (is_written) return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("sync record '", key, "': others were first ",
+                                             kMaxRaces, " times in a row; try again"));
+}
+
 }  // namespace muster::job

@@ -23,9 +23,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/sync/optimistic_sync_store.h"
 
 namespace muster::job {
 
@@ -40,6 +43,10 @@ inline constexpr size_t kMaxDeleted = 400;
 // Definitions of one job that are kept: with at most 113 bytes for each, they fit into a record. Of
 // a job that has more, the earliest are never removed.
 inline constexpr size_t kMaxDefinitions = 500;
+
+// Jobs change by hand or by a deployment: a caller that loses so many races in a row gets an error
+// instead of one more try.
+inline constexpr int kMaxRaces = 20;
 
 inline constexpr absl::string_view kDirectoryKey = "jobs/directory";
 inline constexpr absl::string_view kDeletedKey = "jobs/deleted";
@@ -89,5 +96,14 @@ absl::StatusOr<JobRecord> DecodeRecord(absl::string_view data, absl::string_view
 absl::StatusOr<std::vector<JobRecord>> DecodeHistory(absl::string_view data, absl::string_view key);
 absl::StatusOr<std::vector<DeletedJob>> DecodeDeleted(absl::string_view data,
                                                       absl::string_view key);
+
+// What is to be written in place of what is `there`; nullopt: that stays.
+using Rewriting =
+    absl::FunctionRef<absl::StatusOr<std::optional<std::string>>(const sync::VersionedData& there)>;
+
+// Writes the record anew as `rewriting` says, and asks it again whenever another writer was first.
+// Unavailable: others were, kMaxRaces times in a row. Other errors are those of `rewriting` and of
+// `store`, which is not owned.
+absl::Status Rewrite(sync::OptimisticSyncStore* store, absl::string_view key, Rewriting rewriting);
 
 }  // namespace muster::job

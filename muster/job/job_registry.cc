@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
@@ -88,11 +89,6 @@ bool WasDeleted(const JobDirectory& directory, absl::Time batch) {
          (!directory.began.has_value() || *directory.began <= batch);
 }
 
-absl::Status OthersWereFirst(absl::string_view key) {
-  return absl::UnavailableError(absl::StrCat("sync record '", key, "': others were first ",
-                                             kMaxRaces, " times in a row; try again"));
-}
-
 }  // namespace
 
 JobRegistry::JobRegistry(sync::OptimisticSyncStore* store, base::Clock* clock)
@@ -138,9 +134,9 @@ absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
 }
 
 absl::StatusOr<std::vector<JobEntry>> JobRegistry::List() {
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
   std::vector<JobEntry> entries;
-  for (const JobRecord& record : directory.first.jobs) {
+  for (const JobRecord& record : directory.jobs) {
     MUSTER_ASSIGN_OR_RETURN(JobEntry entry, ReadEntry(record));
     entries.push_back(std::move(entry));
   }
@@ -148,24 +144,24 @@ absl::StatusOr<std::vector<JobEntry>> JobRegistry::List() {
 }
 
 absl::StatusOr<std::vector<JobSummary>> JobRegistry::Summaries() {
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
+  MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
   std::vector<JobSummary> summaries;
-  for (const JobRecord& record : directory.first.jobs) {
+  for (const JobRecord& record : directory.jobs) {
     summaries.push_back({record.name, record.revision, record.updated});
   }
   return summaries;
 }
 
 absl::StatusOr<JobEntry> JobRegistry::Get(absl::string_view name) {
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
-  const JobRecord* const record = Find(&directory.first.jobs, name);
+  MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
+  const JobRecord* const record = Find(&directory.jobs, name);
   if (record == nullptr) return NoSuchJob(name);
   return ReadEntry(*record);
 }
 
 absl::StatusOr<JobDefinition> JobRegistry::GetDefinition(absl::string_view name) {
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
-  const JobRecord* const record = Find(&directory.first.jobs, name);
+  MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
+  const JobRecord* const record = Find(&directory.jobs, name);
   if (record == nullptr) return NoSuchJob(name);
   std::optional<JobDefinition> job = Remembered(record->text_hash);
   if (!job.has_value()) {
@@ -187,8 +183,8 @@ std::optional<JobDefinition> JobRegistry::Recall(absl::string_view name) {
 }
 
 absl::StatusOr<bool> JobRegistry::IsCurrent(const JobDefinition& job) {
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
-  const JobRecord* const record = Find(&directory.first.jobs, job.name);
+  MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
+  const JobRecord* const record = Find(&directory.jobs, job.name);
   return record != nullptr && record->text_hash == base::Sha256Hex(job.text);
 }
 
@@ -272,8 +268,8 @@ absl::StatusOr<bool> JobRegistry::Restore(const JobEntry& entry) {
 // Notes the job first: a process that dies in between leaves a note of a job that is there, which
 // whoever looks after deleted jobs forgets.
 absl::Status JobRegistry::Delete(absl::string_view name) {
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
-  const JobRecord* const job = Find(&directory.first.jobs, name);
+  MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
+  const JobRecord* const job = Find(&directory.jobs, name);
   if (job == nullptr) return NoSuchJob(name);
   MUSTER_RETURN_IF_ERROR(NoteDefinitions({*job}));  // an older muster may have applied it
   MUSTER_RETURN_IF_ERROR(NoteLeft(kDeletedKey, name));
@@ -289,8 +285,8 @@ absl::StatusOr<bool> JobRegistry::RemoveDefinitions(absl::string_view name, IsNe
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData history, store_->Get(key));
   if (history.version == sync::kAbsent) return true;
   MUSTER_ASSIGN_OR_RETURN(std::vector<JobRecord> definitions, DecodeHistory(history.data, key));
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
-  const JobRecord* const current = Find(&directory.first.jobs, name);
+  MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
+  const JobRecord* const current = Find(&directory.jobs, name);
   const std::string kept = current == nullptr ? "" : current->text_hash;
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Removal> removals, RemovalsOf(definitions, current));
   MUSTER_ASSIGN_OR_RETURN(const bool needed,
@@ -341,8 +337,8 @@ absl::StatusOr<bool> JobRegistry::Fence(absl::string_view name, const std::strin
 }
 
 absl::StatusOr<bool> JobRegistry::Has(absl::string_view name) {
-  MUSTER_ASSIGN_OR_RETURN(const auto directory, ReadDirectory());
-  return Find(&directory.first.jobs, name) != nullptr;
+  MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
+  return Find(&directory.jobs, name) != nullptr;
 }
 
 absl::StatusOr<std::vector<DeletedJob>> JobRegistry::Deleted() { return ListLeft(kDeletedKey); }
@@ -377,44 +373,36 @@ absl::Status JobRegistry::ForgetLeft(absl::string_view key, const DeletedJob& jo
 
 absl::Status JobRegistry::ChangeLeft(absl::string_view key,
                                      absl::FunctionRef<bool(std::vector<DeletedJob>*)> change) {
-  for (int race = 0; race < kMaxRaces; ++race) {
-    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
+  return Rewrite(store_, key, [&](const auto& there) -> absl::StatusOr<std::optional<std::string>> {
     // One that cannot be read is written anew: it only helps to tidy up.
     std::vector<DeletedJob> jobs =
-        DecodeDeleted(data.data, key).value_or(std::vector<DeletedJob>());
-    if (!change(&jobs)) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(const bool is_written,
-                            store_->TryWrite(key, EncodeDeleted(jobs), data.version));
-    if (is_written) return absl::OkStatus();
-  }
-  return OthersWereFirst(key);
+        DecodeDeleted(there.data, key).value_or(std::vector<DeletedJob>());
+    if (!change(&jobs)) return std::nullopt;
+    return EncodeDeleted(jobs);
+  });
 }
 
-absl::StatusOr<std::pair<JobDirectory, uint64_t>> JobRegistry::ReadDirectory() {
+absl::StatusOr<JobDirectory> JobRegistry::ReadDirectory() {
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(kDirectoryKey));
-  MUSTER_ASSIGN_OR_RETURN(JobDirectory directory, DecodeDirectory(data.data));
-  return std::make_pair(std::move(directory), data.version);
+  return DecodeDirectory(data.data);
 }
 
 absl::Status JobRegistry::ChangeDirectory(
     absl::FunctionRef<absl::StatusOr<bool>(JobDirectory*)> change) {
-  for (int race = 0; race < kMaxRaces; ++race) {
-    MUSTER_ASSIGN_OR_RETURN(auto directory, ReadDirectory());
-    if (directory.second == sync::kAbsent) directory.first.began = clock_->Now();
-    MUSTER_ASSIGN_OR_RETURN(const bool is_changed, change(&directory.first));
-    if (!is_changed) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(
-        const bool is_written,
-        store_->TryWrite(kDirectoryKey, EncodeDirectory(directory.first), directory.second));
-    if (is_written) return absl::OkStatus();
-  }
-  return OthersWereFirst(kDirectoryKey);
+  const auto rewrite =
+      [&](const sync::VersionedData& there) -> absl::StatusOr<std::optional<std::string>> {
+    MUSTER_ASSIGN_OR_RETURN(JobDirectory directory, DecodeDirectory(there.data));
+    if (there.version == sync::kAbsent) directory.began = clock_->Now();
+    MUSTER_ASSIGN_OR_RETURN(const bool is_changed, change(&directory));
+    if (!is_changed) return std::nullopt;
+    return EncodeDirectory(directory);
+  };
+  return Rewrite(store_, kDirectoryKey, rewrite);
 }
 
 absl::Status JobRegistry::NoteDefinitions(const std::vector<JobRecord>& records) {
   const std::string key = HistoryKey(records.back().name);
-  for (int race = 0; race < kMaxRaces; ++race) {
-    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
+  return Rewrite(store_, key, [&](const auto& there) -> absl::StatusOr<std::optional<std::string>> {
     // One that cannot be read is written anew: it only helps to tidy up.
     std::vector<JobRecord> all = DecodeHistory(there.data, key).value_or(std::vector<JobRecord>());
     for (const JobRecord& record : records) {
@@ -426,11 +414,8 @@ absl::Status JobRegistry::NoteDefinitions(const std::vector<JobRecord>& records)
     if (all.size() > kMaxDefinitions) {
       all.erase(all.begin(), all.end() - static_cast<ptrdiff_t>(kMaxDefinitions));
     }
-    MUSTER_ASSIGN_OR_RETURN(const bool is_written,
-                            store_->TryWrite(key, EncodeHistory(all), there.version));
-    if (is_written) return absl::OkStatus();
-  }
-  return OthersWereFirst(key);
+    return EncodeHistory(all);
+  });
 }
 
 absl::Status JobRegistry::WriteText(absl::string_view text, absl::string_view hash, bool anew) {
@@ -451,14 +436,11 @@ absl::Status JobRegistry::WriteRevision(JobRecord record, bool anew) {
 }
 
 absl::Status JobRegistry::Overwrite(const std::string& key, absl::string_view data, bool anew) {
-  for (int race = 0; race < kMaxRaces; ++race) {
-    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
+  return Rewrite(store_, key, [&](const auto& there) -> absl::StatusOr<std::optional<std::string>> {
     const bool is_same = there.version != sync::kAbsent && there.data == data;
-    if (is_same && !anew) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(const bool is_written, store_->TryWrite(key, data, there.version));
-    if (is_written) return absl::OkStatus();
-  }
-  return OthersWereFirst(key);
+    if (is_same && !anew) return std::nullopt;
+    return std::string(data);
+  });
 }
 
 absl::StatusOr<std::string> JobRegistry::ReadText(const JobRecord& record) {

@@ -27,7 +27,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -54,10 +53,6 @@ static_assert(kMaxTotalBytes > kMaxJobFileBytes);
 // Definitions that a registry keeps in memory. A process needs few jobs again and again, and a text
 // may be long.
 inline constexpr size_t kMaxRemembered = 32;
-
-// Jobs change by hand or by a deployment: a caller that loses so many races in a row gets an error
-// instead of one more try.
-inline constexpr int kMaxRaces = 20;
 
 struct JobEntry {
   std::string name;
@@ -176,8 +171,7 @@ class JobRegistry {
     uint64_t version;
   };
 
-  // The directory and its version.
-  absl::StatusOr<std::pair<JobDirectory, uint64_t>> ReadDirectory();
+  absl::StatusOr<JobDirectory> ReadDirectory();
   // Applies `change` to the directory, again whenever another process was quicker. `change` returns
   // whether it changed anything.
   absl::Status ChangeDirectory(absl::FunctionRef<absl::StatusOr<bool>(JobDirectory*)> change);
