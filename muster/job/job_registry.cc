@@ -124,8 +124,8 @@ absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
     return applied.changed;
   };
   MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
-  Remember(wanted.text_hash, applied.job);
-  NoteCurrent(wanted.name, wanted.text_hash);
+  cache_.Add(wanted.text_hash, applied.job);
+  cache_.NoteCurrent(wanted.name, wanted.text_hash);
   applied.entry = {.name = wanted.name,
                    .definition = std::string(definition),
                    .revision = wanted.revision,
@@ -163,23 +163,14 @@ absl::StatusOr<JobDefinition> JobRegistry::GetDefinition(absl::string_view name)
   MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
   const JobRecord* const record = Find(&directory.jobs, name);
   if (record == nullptr) return NoSuchJob(name);
-  std::optional<JobDefinition> job = Remembered(record->text_hash);
+  std::optional<JobDefinition> job = cache_.Find(record->text_hash);
   if (!job.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(const JobEntry entry, ReadEntry(*record));
     MUSTER_ASSIGN_OR_RETURN(job, job::ParseJob(entry.definition, entry.name));
-    Remember(record->text_hash, *job);
+    cache_.Add(record->text_hash, *job);
   }
-  NoteCurrent(record->name, record->text_hash);
+  cache_.NoteCurrent(record->name, record->text_hash);
   return *std::move(job);
-}
-
-std::optional<JobDefinition> JobRegistry::Recall(absl::string_view name) {
-  base::MutexLock lock(&mu_);
-  const auto current = current_.find(name);
-  if (current == current_.end()) return std::nullopt;
-  const auto found = definitions_.find(current->second);
-  if (found == definitions_.end()) return std::nullopt;
-  return found->second;
 }
 
 absl::StatusOr<bool> JobRegistry::IsCurrent(const JobDefinition& job) {
@@ -190,29 +181,10 @@ absl::StatusOr<bool> JobRegistry::IsCurrent(const JobDefinition& job) {
 
 absl::StatusOr<JobDefinition> JobRegistry::Parse(absl::string_view text, absl::string_view name) {
   const std::string hash = base::Sha256Hex(text);
-  if (auto remembered = Remembered(hash)) return *std::move(remembered);
+  if (auto remembered = cache_.Find(hash)) return *std::move(remembered);
   MUSTER_ASSIGN_OR_RETURN(JobDefinition job, job::ParseJob(text, name));
-  Remember(hash, job);
+  cache_.Add(hash, job);
   return job;
-}
-
-void JobRegistry::NoteCurrent(const std::string& name, const std::string& text_hash) {
-  base::MutexLock lock(&mu_);
-  if (current_.size() >= kMaxRemembered && !current_.contains(name)) current_.clear();
-  current_[name] = text_hash;
-}
-
-std::optional<JobDefinition> JobRegistry::Remembered(const std::string& text_hash) {
-  base::MutexLock lock(&mu_);
-  const auto found = definitions_.find(text_hash);
-  if (found == definitions_.end()) return std::nullopt;
-  return found->second;
-}
-
-void JobRegistry::Remember(const std::string& text_hash, const JobDefinition& job) {
-  base::MutexLock lock(&mu_);
-  if (definitions_.size() >= kMaxRemembered) definitions_.clear();
-  definitions_.emplace(text_hash, job);
 }
 
 absl::StatusOr<JobEntry> JobRegistry::FindRevision(absl::string_view revision) {

@@ -23,8 +23,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +33,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
-#include "muster/base/mutex.h"
+#include "muster/job/definition_cache.h"
 #include "muster/job/job.h"
 #include "muster/job/job_records.h"
 #include "muster/job/limits.h"
@@ -49,10 +47,6 @@ inline constexpr size_t kMaxJobs = 500;
 // Of all definitions together: List answers them at once.
 inline constexpr uint64_t kMaxTotalBytes = uint64_t{64} << 20;
 static_assert(kMaxTotalBytes > kMaxJobFileBytes);
-
-// Definitions that a registry keeps in memory. A process needs few jobs again and again, and a text
-// may be long.
-inline constexpr size_t kMaxRemembered = 32;
 
 struct JobEntry {
   std::string name;
@@ -109,18 +103,17 @@ class JobRegistry {
   // As Get, parsed. The registry keeps the last definitions in memory, so that it reads only the
   // directory for a job that has not changed. NotFound: no such job. InvalidArgument as Apply:
   // another release accepted the text.
-  absl::StatusOr<JobDefinition> GetDefinition(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<JobDefinition> GetDefinition(absl::string_view name);
 
   // The job as this registry read or applied it last, without a look at the store; nullopt: it has
   // not, or too long ago. Another registry may have replaced or deleted the job since: before the
   // caller acknowledges what it did by this definition, IsCurrent must say that it still holds.
-  std::optional<JobDefinition> Recall(absl::string_view name) ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<JobDefinition> Recall(absl::string_view name) { return cache_.FindCurrent(name); }
   // Whether the job is defined by the text of `job` now. One read of the store.
   absl::StatusOr<bool> IsCurrent(const JobDefinition& job);
 
   // As ParseJob, but remembers the result like GetDefinition.
-  absl::StatusOr<JobDefinition> Parse(absl::string_view text, absl::string_view name)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<JobDefinition> Parse(absl::string_view text, absl::string_view name);
 
   // The definition of `revision`, even if the job was replaced or deleted since. If several
   // definitions decide the same results, it is one that was applied last or nearly so, at
@@ -197,20 +190,10 @@ class JobRegistry {
   absl::StatusOr<bool> Fence(absl::string_view name, const std::string& text_hash);
   absl::StatusOr<std::string> ReadText(const JobRecord& record);
   absl::StatusOr<JobEntry> ReadEntry(const JobRecord& record);
-  std::optional<JobDefinition> Remembered(const std::string& text_hash) ABSL_LOCKS_EXCLUDED(mu_);
-  void Remember(const std::string& text_hash, const JobDefinition& job) ABSL_LOCKS_EXCLUDED(mu_);
-  // Notes what Recall answers.
-  void NoteCurrent(const std::string& name, const std::string& text_hash) ABSL_LOCKS_EXCLUDED(mu_);
 
   sync::OptimisticSyncStore* const store_;
   base::Clock* const clock_;
-
-  base::Mutex mu_;
-  // By the hash of their text: the text under a hash never changes.
-  std::map<std::string, JobDefinition> definitions_ ABSL_GUARDED_BY(mu_);
-  // The text by which each job was defined when it was last read or applied here. Each is in
-  // definitions_, or was dropped from there.
-  std::map<std::string, std::string, std::less<>> current_ ABSL_GUARDED_BY(mu_);
+  DefinitionCache cache_;
 };
 
 }  // namespace muster::job
