@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How the jobs of a mesh lie in a sync store: keys, records and their forms. JobRegistry reads and
-// writes them (job_registry.h).
+// How the jobs of a mesh lie in a sync store: keys, records and their forms. JobRegistry and
+// DefinitionStore read and write them.
 //
 //   jobs/directory                v1::JobDirectory   which jobs there are, and what defines each
 //   jobs/deleted                  v1::DeletedJobs    deleted jobs of which something may be left

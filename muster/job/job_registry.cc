@@ -2,13 +2,11 @@
 #include "muster/job/job_registry.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/status.h"
-#include "muster/base/text.h"
 #include "muster/job/job_file.h"
 #include "muster/rpc/status.h"
 
@@ -92,7 +90,7 @@ bool WasDeleted(const JobDirectory& directory, absl::Time batch) {
 }  // namespace
 
 JobRegistry::JobRegistry(sync::OptimisticSyncStore* store, base::Clock* clock)
-    : store_(store), clock_(clock) {}
+    : store_(store), clock_(clock), definitions_(store) {}
 
 absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
                                            const std::optional<std::string>& expected_revision) {
@@ -115,11 +113,11 @@ absl::StatusOr<Applied> JobRegistry::Apply(absl::string_view definition,
     const bool replaces = applied.changed && !definitions.empty();
     if (replaces) MUSTER_RETURN_IF_ERROR(NoteLeft(kReplacedKey, wanted.name));
     definitions.push_back(wanted);
-    if (applied.changed) MUSTER_RETURN_IF_ERROR(NoteDefinitions(definitions));
+    if (applied.changed) MUSTER_RETURN_IF_ERROR(definitions_.NoteHistory(definitions));
     if (written_at == directory->removals) return applied.changed;
     // Also when nothing changes: it restores lost pieces of the text.
-    MUSTER_RETURN_IF_ERROR(WriteText(definition, wanted.text_hash, applied.changed));
-    MUSTER_RETURN_IF_ERROR(WriteRevision(wanted, applied.changed));
+    MUSTER_RETURN_IF_ERROR(definitions_.WriteText(definition, wanted.text_hash, applied.changed));
+    MUSTER_RETURN_IF_ERROR(definitions_.WriteRevision(wanted, applied.changed));
     written_at = directory->removals;
     return applied.changed;
   };
@@ -188,14 +186,7 @@ absl::StatusOr<JobDefinition> JobRegistry::Parse(absl::string_view text, absl::s
 }
 
 absl::StatusOr<JobEntry> JobRegistry::FindRevision(absl::string_view revision) {
-  const absl::Status not_found =
-      absl::NotFoundError(absl::StrCat("no job was ever at revision '", revision, "'"));
-  // What is none could not be a key either.
-  if (!base::Fingerprint128::FromHex(revision).has_value()) return not_found;
-  const std::string key = RevisionKey(revision);
-  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
-  if (data.version == sync::kAbsent) return not_found;
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord record, DecodeRecord(data.data, key));
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord record, definitions_.FindRevision(revision));
   return ReadEntry(record);
 }
 
@@ -214,8 +205,9 @@ absl::StatusOr<bool> JobRegistry::Restore(const JobEntry& entry) {
   bool was_deleted = false;
   const auto change = [&](JobDirectory* directory) -> absl::StatusOr<bool> {
     if (written_at != directory->removals) {
-      MUSTER_RETURN_IF_ERROR(NoteDefinitions({record}));
-      MUSTER_RETURN_IF_ERROR(WriteText(entry.definition, record.text_hash, /*anew=*/true));
+      MUSTER_RETURN_IF_ERROR(definitions_.NoteHistory({record}));
+      MUSTER_RETURN_IF_ERROR(
+          definitions_.WriteText(entry.definition, record.text_hash, /*anew=*/true));
       written_at = directory->removals;
     }
     std::vector<JobRecord>& jobs = directory->jobs;
@@ -233,7 +225,7 @@ absl::StatusOr<bool> JobRegistry::Restore(const JobEntry& entry) {
   MUSTER_RETURN_IF_ERROR(ChangeDirectory(change));
   if (was_deleted) MUSTER_RETURN_IF_ERROR(NoteLeft(kDeletedKey, entry.name));
   // Last, because a Restore that finds the revision skips everything else.
-  MUSTER_RETURN_IF_ERROR(WriteRevision(record, /*anew=*/true));
+  MUSTER_RETURN_IF_ERROR(definitions_.WriteRevision(record, /*anew=*/true));
   return true;
 }
 
@@ -243,7 +235,7 @@ absl::Status JobRegistry::Delete(absl::string_view name) {
   MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
   const JobRecord* const job = Find(&directory.jobs, name);
   if (job == nullptr) return NoSuchJob(name);
-  MUSTER_RETURN_IF_ERROR(NoteDefinitions({*job}));  // an older muster may have applied it
+  MUSTER_RETURN_IF_ERROR(definitions_.NoteHistory({*job}));  // an older muster may have applied it
   MUSTER_RETURN_IF_ERROR(NoteLeft(kDeletedKey, name));
   return ChangeDirectory([&](JobDirectory* changed) -> absl::StatusOr<bool> {
     if (Find(&changed->jobs, name) == nullptr) return NoSuchJob(name);
@@ -260,37 +252,19 @@ absl::StatusOr<bool> JobRegistry::RemoveDefinitions(absl::string_view name, IsNe
   MUSTER_ASSIGN_OR_RETURN(const JobDirectory directory, ReadDirectory());
   const JobRecord* const current = Find(&directory.jobs, name);
   const std::string kept = current == nullptr ? "" : current->text_hash;
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<Removal> removals, RemovalsOf(definitions, current));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<DefinitionStore::Removal> removals,
+                          definitions_.RemovalsOf(definitions, current));
   MUSTER_ASSIGN_OR_RETURN(const bool needed,
                           is_needed(current == nullptr ? "" : current->revision));
   if (needed) return false;
   MUSTER_ASSIGN_OR_RETURN(const bool stays_so, Fence(name, kept));
   if (!stays_so) return false;
-  for (const Removal& removal : removals) {
+  for (const DefinitionStore::Removal& removal : removals) {
     MUSTER_ASSIGN_OR_RETURN(const bool removed, store_->TryDelete(removal.key, removal.version));
     if (!removed) return false;
   }
   if (current == nullptr) return store_->TryDelete(key, history.version);
   return store_->TryWrite(key, EncodeHistory({*current}), history.version);
-}
-
-absl::StatusOr<std::vector<JobRegistry::Removal>> JobRegistry::RemovalsOf(
-    const std::vector<JobRecord>& definitions, const JobRecord* current) {
-  std::set<std::string> keys;
-  for (const JobRecord& record : definitions) {
-    if (current == nullptr || record.revision != current->revision) {
-      keys.insert(RevisionKey(record.revision));
-    }
-    if (current != nullptr && record.text_hash == current->text_hash) continue;
-    const size_t pieces = (record.text_bytes + kPieceBytes - 1) / kPieceBytes;
-    for (size_t piece = 0; piece < pieces; ++piece) keys.insert(PieceKey(record.text_hash, piece));
-  }
-  std::vector<Removal> removals;
-  for (const std::string& key : keys) {
-    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
-    if (data.version != sync::kAbsent) removals.push_back({key, data.version});
-  }
-  return removals;
 }
 
 absl::StatusOr<bool> JobRegistry::Fence(absl::string_view name, const std::string& text_hash) {
@@ -372,66 +346,8 @@ absl::Status JobRegistry::ChangeDirectory(
   return Rewrite(store_, kDirectoryKey, rewrite);
 }
 
-absl::Status JobRegistry::NoteDefinitions(const std::vector<JobRecord>& records) {
-  const std::string key = HistoryKey(records.back().name);
-  return Rewrite(store_, key, [&](const auto& there) -> absl::StatusOr<std::optional<std::string>> {
-    // One that cannot be read is written anew: it only helps to tidy up.
-    std::vector<JobRecord> all = DecodeHistory(there.data, key).value_or(std::vector<JobRecord>());
-    for (const JobRecord& record : records) {
-      std::erase_if(all, [&](const JobRecord& other) {
-        return other.revision == record.revision && other.text_hash == record.text_hash;
-      });
-      all.push_back(record);
-    }
-    if (all.size() > kMaxDefinitions) {
-      all.erase(all.begin(), all.end() - static_cast<ptrdiff_t>(kMaxDefinitions));
-    }
-    return EncodeHistory(all);
-  });
-}
-
-absl::Status JobRegistry::WriteText(absl::string_view text, absl::string_view hash, bool anew) {
-  for (size_t piece = 0; !text.empty(); ++piece) {
-    MUSTER_RETURN_IF_ERROR(Overwrite(PieceKey(hash, piece), text.substr(0, kPieceBytes), anew));
-    text.remove_prefix(std::min(text.size(), kPieceBytes));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JobRegistry::WriteRevision(JobRecord record, bool anew) {
-  const std::string key = RevisionKey(record.revision);
-  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData there, store_->Get(key));
-  // A record that cannot be read is written anew.
-  const absl::StatusOr<JobRecord> before = DecodeRecord(there.data, key);
-  record.unknown = before.ok() ? before->unknown : std::string();
-  return Overwrite(key, EncodeRecord(record), anew);
-}
-
-absl::Status JobRegistry::Overwrite(const std::string& key, absl::string_view data, bool anew) {
-  return Rewrite(store_, key, [&](const auto& there) -> absl::StatusOr<std::optional<std::string>> {
-    const bool is_same = there.version != sync::kAbsent && there.data == data;
-    if (is_same && !anew) return std::nullopt;
-    return std::string(data);
-  });
-}
-
-absl::StatusOr<std::string> JobRegistry::ReadText(const JobRecord& record) {
-  std::string text;
-  for (size_t piece = 0; text.size() < record.text_bytes; ++piece) {
-    const std::string key = PieceKey(record.text_hash, piece);
-    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData data, store_->Get(key));
-    if (data.data.empty()) {
-      return absl::DataLossError(absl::StrCat("sync record '", key, "' is missing"));
-    }
-    text += data.data;
-  }
-  if (base::Sha256Hex(text) == record.text_hash) return text;
-  return absl::DataLossError(absl::StrCat("sync records '", PieceKey(record.text_hash, 0),
-                                          "' and following are not the text that was applied"));
-}
-
 absl::StatusOr<JobEntry> JobRegistry::ReadEntry(const JobRecord& record) {
-  absl::StatusOr<std::string> text = ReadText(record);
+  absl::StatusOr<std::string> text = definitions_.ReadText(record);
   if (!text.ok()) {
     return base::Annotate(text.status(), absl::StrCat("definition of job '", record.name, "'"));
   }

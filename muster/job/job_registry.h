@@ -34,6 +34,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/job/definition_cache.h"
+#include "muster/job/definition_store.h"
 #include "muster/job/job.h"
 #include "muster/job/job_records.h"
 #include "muster/job/limits.h"
@@ -158,12 +159,6 @@ class JobRegistry {
   absl::Status ForgetReplaced(const DeletedJob& job);
 
  private:
-  // A key, and the version of it that is to go.
-  struct Removal {
-    std::string key;
-    uint64_t version;
-  };
-
   absl::StatusOr<JobDirectory> ReadDirectory();
   // Applies `change` to the directory, again whenever another process was quicker. `change` returns
   // whether it changed anything.
@@ -176,23 +171,14 @@ class JobRegistry {
   // Applies `change` to the jobs there, likewise.
   absl::Status ChangeLeft(absl::string_view key,
                           absl::FunctionRef<bool(std::vector<DeletedJob>*)> change);
-  // What is there, and as it is to be, is written all the same where `anew`: its version grows.
-  absl::Status WriteText(absl::string_view text, absl::string_view hash, bool anew);
-  absl::Status WriteRevision(JobRecord record, bool anew);
-  absl::Status Overwrite(const std::string& key, absl::string_view data, bool anew);
-  // Adds the definitions to the history of their job, anew.
-  absl::Status NoteDefinitions(const std::vector<JobRecord>& records);
-  // What the store has of the definitions, but for what `current` needs, too; null: nothing does.
-  absl::StatusOr<std::vector<Removal>> RemovalsOf(const std::vector<JobRecord>& definitions,
-                                                  const JobRecord* current);
   // Makes all changes of the directory fail that were begun before, if the job still has this text;
   // empty: if there is none. Returns whether that is so.
   absl::StatusOr<bool> Fence(absl::string_view name, const std::string& text_hash);
-  absl::StatusOr<std::string> ReadText(const JobRecord& record);
   absl::StatusOr<JobEntry> ReadEntry(const JobRecord& record);
 
   sync::OptimisticSyncStore* const store_;
   base::Clock* const clock_;
+  DefinitionStore definitions_;
   DefinitionCache cache_;
 };
 
