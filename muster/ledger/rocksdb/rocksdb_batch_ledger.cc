@@ -88,6 +88,20 @@ void CheckFollows(const Batch& was, const Batch& now) {
                BatchStateName(now.state));
 }
 
+// False: it is cancelled already.
+absl::StatusOr<bool> SetCancelled(Batch* batch, absl::Time when, const std::string& reason) {
+  if (batch->state == BatchState::kCancelled) return false;
+  if (batch->state == BatchState::kComplete) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("batch ", batch->number, " is complete and cannot be cancelled"));
+  }
+  batch->state = BatchState::kCancelled;
+  batch->undecided = false;
+  batch->completed = when;
+  batch->cancel_reason = reason;
+  return true;
+}
+
 }  // namespace
 
 muster::rocksdb::DatabaseOptions LedgerDatabase(const Options& options) {
@@ -173,6 +187,19 @@ absl::Status RocksDbBatchLedger::StoreProgressLocked(const Batch& batch) {
   return absl::OkStatus();
 }
 
+absl::Status RocksDbBatchLedger::Change(uint64_t number, Changing change) {
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
+  MUSTER_ASSIGN_OR_RETURN(const bool is_changed, change(&batch));
+  return is_changed ? StoreProgressLocked(batch) : absl::OkStatus();
+}
+
+// Syncs even if it changes nothing: the change may be another caller's that is not synced yet.
+absl::Status RocksDbBatchLedger::ChangeSynced(uint64_t number, Changing change) {
+  MUSTER_RETURN_IF_ERROR(Change(number, change));
+  return database_->Sync();
+}
+
 absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const ItemBoundary> items) {
   MUSTER_CHECK(begun.number != 0, "request '", begun.request_id, "'");
   const bool is_whole = begun.state == BatchState::kSealed && !items.empty() && !begun.undecided;
@@ -208,11 +235,7 @@ absl::Status RocksDbBatchLedger::Create(const Batch& begun, absl::Span<const Ite
 }
 
 absl::Status RocksDbBatchLedger::NoteDecided(uint64_t number) {
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (!batch.undecided) return absl::OkStatus();
-  batch.undecided = false;
-  return StoreProgressLocked(batch);
+  return Change(number, [](Batch* batch) { return std::exchange(batch->undecided, false); });
 }
 
 absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
@@ -238,167 +261,117 @@ absl::Status RocksDbBatchLedger::Append(uint64_t number, uint64_t first_index,
 
 absl::Status RocksDbBatchLedger::RecordSealedContent(uint64_t number,
                                                      const ledger::SealedContent& content) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    if (batch.sealed_content.value_or(content) != content) {
+  return ChangeSynced(number, [&](Batch* batch) -> absl::StatusOr<bool> {
+    if (batch->sealed_content.value_or(content) != content) {
       return absl::AlreadyExistsError(
           absl::StrCat("batch ", number, " was sealed with other content"));
     }
-    if (!batch.sealed_content.has_value()) {
-      batch.sealed_content = content;
-      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
-    }
-  }
-  return database_->Sync();
+    if (batch->sealed_content.has_value()) return false;
+    batch->sealed_content = content;
+    return true;
+  });
 }
 
-// Syncs even if it changes nothing: the change may be another caller's that is not synced yet.
 absl::Status RocksDbBatchLedger::Seal(uint64_t number, uint64_t source_bytes) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    if (batch.state == BatchState::kOpen) {
-      batch.state = BatchState::kSealed;
-      batch.undecided = false;
-      batch.source_bytes = source_bytes;
-      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
-    }
-  }
-  return database_->Sync();
+  return ChangeSynced(number, [&](Batch* batch) {
+    if (batch->state != BatchState::kOpen) return false;
+    batch->state = BatchState::kSealed;
+    batch->undecided = false;
+    batch->source_bytes = source_bytes;
+    return true;
+  });
 }
 
 absl::Status RocksDbBatchLedger::MarkEnqueued(uint64_t number, uint64_t index,
                                               absl::Span<const ledger::PutMark> marks) {
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  MUSTER_CHECK(index <= batch.items, "batch ", number, ": enqueued ", index, ", items ",
-               batch.items);
-  batch.enqueued_items = std::max(batch.enqueued_items, index);
-  if (index > 0) batch.undecided = false;
-  if (!marks.empty()) batch.put_marks.assign(marks.begin(), marks.end());
-  return StoreProgressLocked(batch);
+  return Change(number, [&](Batch* batch) {
+    MUSTER_CHECK(index <= batch->items, "batch ", number, ": enqueued ", index, ", items ",
+                 batch->items);
+    batch->enqueued_items = std::max(batch->enqueued_items, index);
+    if (index > 0) batch->undecided = false;
+    if (!marks.empty()) batch->put_marks.assign(marks.begin(), marks.end());
+    return true;
+  });
 }
 
 absl::StatusOr<uint32_t> RocksDbBatchLedger::BeginRefill(uint64_t number) {
   uint32_t refills = 0;
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    refills = ++batch.refills;
-    MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
-  }
-  MUSTER_RETURN_IF_ERROR(database_->Sync());
+  MUSTER_RETURN_IF_ERROR(ChangeSynced(number, [&](Batch* batch) {
+    refills = ++batch->refills;
+    return true;
+  }));
   return refills;
 }
 
 absl::Status RocksDbBatchLedger::MarkComplete(uint64_t number, absl::Time when) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    if (batch.state != BatchState::kSealed && batch.state != BatchState::kComplete) {
+  return ChangeSynced(number, [&](Batch* batch) -> absl::StatusOr<bool> {
+    if (batch->state != BatchState::kSealed && batch->state != BatchState::kComplete) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "batch ", number, " is ", BatchStateName(batch.state), " and cannot be complete"));
+          "batch ", number, " is ", BatchStateName(batch->state), " and cannot be complete"));
     }
-    batch.state = BatchState::kComplete;
-    batch.completed = when;
-    MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
-  }
-  return database_->Sync();
+    batch->state = BatchState::kComplete;
+    batch->completed = when;
+    return true;
+  });
 }
 
 absl::Status RocksDbBatchLedger::Reopen(uint64_t number) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    if (batch.state == BatchState::kCancelled) {
+  return ChangeSynced(number, [&](Batch* batch) -> absl::StatusOr<bool> {
+    if (batch->state == BatchState::kCancelled) {
       return absl::FailedPreconditionError(absl::StrCat("batch ", number, " is cancelled"));
     }
-    if (batch.items_deleted) {
+    if (batch->items_deleted) {
       return absl::FailedPreconditionError(
           absl::StrCat("the items of batch ", number,
                        " are deleted, as its retention says: nothing of it can be "
                        "worked on again"));
     }
-    const bool was_complete = batch.state == BatchState::kComplete;
+    const bool was_complete = batch->state == BatchState::kComplete;
     if (was_complete) {
-      batch.state = BatchState::kSealed;
-      batch.completed.reset();
-      batch.blobs_deleted = false;
+      batch->state = BatchState::kSealed;
+      batch->completed.reset();
+      batch->blobs_deleted = false;
     }
-    if (was_complete || !batch.put_marks.empty()) {
-      batch.put_marks.clear();
-      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
-    }
-  }
-  return database_->Sync();
+    const bool had_marks = !batch->put_marks.empty();
+    batch->put_marks.clear();
+    return was_complete || had_marks;
+  });
 }
 
 absl::Status RocksDbBatchLedger::CancelIfOpen(uint64_t number, absl::Time when,
                                               const std::string& reason) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    if (batch.state == BatchState::kSealed) {
+  return ChangeSynced(number, [&](Batch* batch) -> absl::StatusOr<bool> {
+    if (batch->state == BatchState::kSealed) {
       return absl::FailedPreconditionError(absl::StrCat("batch ", number, " is sealed"));
     }
-    MUSTER_RETURN_IF_ERROR(CancelLocked(std::move(batch), when, reason));
-  }
-  return database_->Sync();
+    return SetCancelled(batch, when, reason);
+  });
 }
 
 absl::Status RocksDbBatchLedger::ExpireUpload(uint64_t number, absl::Time when,
                                               const std::string& reason) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    if (batch.state == BatchState::kSealed || batch.sealed_content.has_value()) {
+  return ChangeSynced(number, [&](Batch* batch) -> absl::StatusOr<bool> {
+    if (batch->state == BatchState::kSealed || batch->sealed_content.has_value()) {
       return absl::FailedPreconditionError(
           absl::StrCat("the content of batch ", number, " was sealed"));
     }
-    batch.upload_expired = true;
-    MUSTER_RETURN_IF_ERROR(CancelLocked(std::move(batch), when, reason));
-  }
-  return database_->Sync();
+    batch->upload_expired = true;
+    return SetCancelled(batch, when, reason);
+  });
 }
 
 absl::Status RocksDbBatchLedger::Cancel(uint64_t number, absl::Time when,
                                         const std::string& reason) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    MUSTER_RETURN_IF_ERROR(CancelLocked(std::move(batch), when, reason));
-  }
-  return database_->Sync();
+  return ChangeSynced(number, [&](Batch* batch) { return SetCancelled(batch, when, reason); });
 }
 
 absl::Status RocksDbBatchLedger::Disown(uint64_t number, absl::Time when,
                                         const std::string& reason) {
-  {
-    base::MutexLock lock(&mu_);
-    MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-    batch.disowned = true;
-    if (batch.state == BatchState::kCancelled) {
-      MUSTER_RETURN_IF_ERROR(StoreProgressLocked(batch));
-    } else {
-      MUSTER_RETURN_IF_ERROR(CancelLocked(std::move(batch), when, reason));
-    }
-  }
-  return database_->Sync();
-}
-
-absl::Status RocksDbBatchLedger::CancelLocked(Batch batch, absl::Time when,
-                                              const std::string& reason) {
-  if (batch.state == BatchState::kCancelled) return absl::OkStatus();
-  if (batch.state == BatchState::kComplete) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("batch ", batch.number, " is complete and cannot be cancelled"));
-  }
-  batch.state = BatchState::kCancelled;
-  batch.undecided = false;
-  batch.completed = when;
-  batch.cancel_reason = reason;
-  return StoreProgressLocked(batch);
+  return ChangeSynced(number, [&](Batch* batch) -> absl::StatusOr<bool> {
+    batch->disowned = true;
+    MUSTER_RETURN_IF_ERROR(SetCancelled(batch, when, reason).status());
+    return true;
+  });
 }
 
 absl::StatusOr<Batch> RocksDbBatchLedger::Get(uint64_t number) {

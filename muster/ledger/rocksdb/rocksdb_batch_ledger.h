@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "muster/base/mutex.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/ledger/rocksdb/batch_index.h"
@@ -105,13 +106,15 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   absl::Status DeleteLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Adds the deletion of all boundaries of the batch's items.
   absl::Status AddItemDeletions(uint64_t number, ::rocksdb::WriteBatch* write) const;
-  // As Cancel, of a batch in any state. Not synced.
-  absl::Status CancelLocked(ledger::Batch batch, absl::Time when, const std::string& reason)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Adds the growing part of `batch` to `write`, twice if it is cancelled.
   void AddProgress(const ledger::Batch& batch, ::rocksdb::WriteBatch* write) const;
   // Writes the growing part of `batch`, and remembers it. Not synced.
   absl::Status StoreProgressLocked(const ledger::Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Changes the growing part of a batch as `change` says, which returns whether it has; an error of
+  // it is the answer, and changes nothing.
+  using Changing = absl::FunctionRef<absl::StatusOr<bool>(ledger::Batch*)>;
+  absl::Status Change(uint64_t number, Changing change) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status ChangeSynced(uint64_t number, Changing change) ABSL_LOCKS_EXCLUDED(mu_);
   // The batch that the record at `key` of the family "requests" names.
   absl::StatusOr<ledger::Batch> FindLocked(absl::string_view key, absl::string_view request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

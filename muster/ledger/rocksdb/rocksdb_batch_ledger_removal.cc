@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What is taken away of a batch that is over, step by step.
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/ledger/rocksdb/batch_codec.h"
@@ -61,13 +63,10 @@ absl::Status RocksDbBatchLedger::DropContent(uint64_t number) {
 }
 
 absl::Status RocksDbBatchLedger::NoteBlobsDeleted(uint64_t number, absl::Time ended) {
-  base::MutexLock lock(&mu_);
-  MUSTER_ASSIGN_OR_RETURN(Batch batch, GetLocked(number));
-  if (!ledger::IsOver(batch.state) || batch.completed != ended || batch.blobs_deleted) {
-    return absl::OkStatus();
-  }
-  batch.blobs_deleted = true;
-  return StoreProgressLocked(batch);
+  return Change(number, [&](Batch* batch) {
+    if (!ledger::IsOver(batch->state) || batch->completed != ended) return false;
+    return !std::exchange(batch->blobs_deleted, true);
+  });
 }
 
 absl::Status RocksDbBatchLedger::NoteRequestReleased(uint64_t number) {
