@@ -180,9 +180,11 @@ class HttpConnection final : public Connection,
                              : (parser_->chunked() ? host_->options().max_body_bytes : 0);
     if (!host_->TakeBodyBytes(bytes)) return Refuse(503);
     body_bytes_ = bytes;
-    if (absl::EqualsIgnoreCase(View(header[wire::field::expect]), "100-continue") && bytes > 0) {
-      return Continue();
-    }
+    // A peer of HTTP/1.0 would take the first line of two for the reply.
+    const bool is_held_back =
+        header.version() >= 11 && bytes > 0 &&
+        absl::EqualsIgnoreCase(View(header[wire::field::expect]), "100-continue");
+    if (is_held_back) return Continue();
     ReadBody();
   }
 

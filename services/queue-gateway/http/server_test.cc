@@ -137,6 +137,14 @@ TEST_F(HttpServerTest, AsksForABodyThatIsHeldBack) {
   EXPECT_THAT(peer.Ask("hi"), EndsWith("PUT /q [hi]"));
 }
 
+// HTTP/1.0 has no interim replies (RFC 9110 §10.1.1).
+TEST_F(HttpServerTest, SendsAnOldPeerNothingButTheReply) {
+  const auto server = Start();
+  EXPECT_THAT(Peer(server->address())
+                  .Ask("PUT /q HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi"),
+              AllOf(StartsWith("HTTP/1.0 200 "), EndsWith("PUT /q [hi]")));
+}
+
 TEST_F(HttpServerTest, SendsNoBodyForHeadAndForNoContent) {
   const auto server = Start();
   EXPECT_THAT(
