@@ -64,6 +64,16 @@ http::Reply Refused(const auth::Verdict& verdict, const ReplyContext& context) {
   return reply;
 }
 
+http::Reply Failed(const protocol::Error& error, const operations::Call& call,
+                   const ReplyContext& context) {
+  http::Reply reply = ErrorReply(error, context);
+  if (error.code == ErrorCode::kUnsupportedHttpVerb) {
+    reply.headers.emplace_back(
+        "Allow", protocol::AllowedVerbs(call.http.method, call.resource, call.target));
+  }
+  return reply;
+}
+
 http::Reply Busy(absl::Duration wait, const ReplyContext& context) {
   http::Reply reply = ErrorReply(protocol::Error(ErrorCode::kServerBusy), context);
   reply.headers.emplace_back("Retry-After", absl::StrCat(throttle::RetryAfterSeconds(wait)));
@@ -150,7 +160,7 @@ http::Reply Gateway::Run(const Admitted& admitted, const Begun& begun) const {
 http::Reply Gateway::ToReply(const operations::Call& call, const Begun& begun,
                              operations::Outcome outcome) const {
   http::Reply reply =
-      outcome.ok() ? *std::move(outcome) : ErrorReply(outcome.error(), begun.context);
+      outcome.ok() ? *std::move(outcome) : Failed(outcome.error(), call, begun.context);
   return Finish(call.http, begun, std::move(reply));
 }
 
@@ -201,7 +211,7 @@ std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request&
     return ErrorReply(error, *context);
   }
   const auto operation = protocol::FindOperation(request.method, call.resource, call.target);
-  if (!operation.ok()) return ErrorReply(operation.error(), *context);
+  if (!operation.ok()) return Failed(operation.error(), call, *context);
   begun->operation = NameOf(*operation);
 
   const auth::Verdict verdict = Authenticate(call, *operation);

@@ -394,6 +394,17 @@ TEST_F(GatewayTest, AnswersABrowserBeforeItAuthenticates) {
   EXPECT_EQ(Header(Ask("GET", "/bob?comp=list", page), "Access-Control-Allow-Origin"), "(none)");
 }
 
+// As HTTP asks of a reply that refuses a verb.
+TEST_F(GatewayTest, SaysWhichVerbsItAllowsInThePlaceOfARefusedOne) {
+  const Fields account = auth::testing::AccountSas();
+  const http::Reply unknown = Ask("PATCH", With(account, "/sally/my-queue"));
+  EXPECT_EQ(Said(unknown), "405 UnsupportedHttpVerb");
+  EXPECT_EQ(Header(unknown, "Allow"), "PUT, DELETE, OPTIONS");
+  const http::Reply of_2008 = Ask("PUT", With(account, "/sally/my-queue/messages"), {}, kMessage);
+  EXPECT_EQ(Said(of_2008), "405 UnsupportedHttpVerb");
+  EXPECT_EQ(Header(of_2008, "Allow"), "GET, POST, DELETE, OPTIONS");
+}
+
 TEST_F(GatewayTest, ShowsAPageWhatEveryReplyHas) {
   EXPECT_EQ(
       Ask("PUT", With(auth::testing::AccountSas(), "/sally?restype=service&comp=properties"), {},

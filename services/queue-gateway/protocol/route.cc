@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -159,6 +160,15 @@ OrError<Operation> FindOperation(absl::string_view method, const Resource& resou
   if (!resource.is_messages) return OfQueue(method, target);
   if (resource.message_id.empty()) return OfMessages(method, target);
   return OfMessage(method);
+}
+
+std::string AllowedVerbs(absl::string_view method, const Resource& resource, const Target& target) {
+  std::vector<absl::string_view> verbs;
+  for (const absl::string_view verb : {"GET", "HEAD", "POST", "PUT", "DELETE"}) {
+    if (verb != method && FindOperation(verb, resource, target).ok()) verbs.push_back(verb);
+  }
+  verbs.push_back("OPTIONS");
+  return absl::StrJoin(verbs, ", ");
 }
 
 bool IsReadOnly(Operation operation) {

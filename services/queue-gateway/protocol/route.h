@@ -39,6 +39,10 @@ OrError<Resource> FindResource(absl::string_view host, const Target& target,
 OrError<auth::Operation> FindOperation(absl::string_view method, const Resource& resource,
                                        const Target& target);
 
+// The verbs that do something to the resource, `method` aside: of the Allow header of a reply that
+// refuses that one.
+std::string AllowedVerbs(absl::string_view method, const Resource& resource, const Target& target);
+
 // Whether the operation changes nothing, so that it is allowed at the secondary location.
 bool IsReadOnly(auth::Operation operation);
 

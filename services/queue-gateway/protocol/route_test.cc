@@ -130,6 +130,18 @@ TEST(RouteTest, RefusesVerbsAndComponentsThatAreNone) {
   }
 }
 
+TEST(RouteTest, SaysWhichVerbsAResourceHas) {
+  const auto allowed = [](absl::string_view method, absl::string_view path) {
+    const Target target = *ParseTarget(path);
+    return AllowedVerbs(method, *FindResource("localhost", target, IsAcct), target);
+  };
+  EXPECT_EQ(allowed("HEAD", "/a?comp=list"), "GET, OPTIONS");
+  EXPECT_EQ(allowed("POST", "/a/q?comp=acl"), "GET, HEAD, PUT, OPTIONS");
+  EXPECT_EQ(allowed("GET", "/a/q"), "PUT, DELETE, OPTIONS");
+  // Put by PUT is of the dialect of 2008, and refused to others.
+  EXPECT_EQ(allowed("PUT", "/a/q/messages"), "GET, POST, DELETE, OPTIONS");
+}
+
 TEST(RouteTest, AllowsTheSecondaryLocationToReadOnly) {
   EXPECT_TRUE(IsReadOnly(Operation::kPeekMessages));
   EXPECT_TRUE(IsReadOnly(Operation::kGetServiceStats));
