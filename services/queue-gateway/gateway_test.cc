@@ -353,6 +353,14 @@ TEST_F(GatewayTest, TakesAHostForAnAccountOnlyIfThereIsSuchAnAccount) {
             200);
 }
 
+TEST_F(GatewayTest, ListsByTheHostOfATargetThatHasOne) {
+  const std::string list =
+      With(auth::testing::AccountSas(), "http://sally.queue.localhost:1/?comp=list");
+  const http::Reply listed = Ask("GET", list, {{"Host", "proxy:2"}});
+  EXPECT_EQ(listed.status, 200);
+  EXPECT_THAT(listed.body, HasSubstr("ServiceEndpoint=\"http://sally.queue.localhost:1/\""));
+}
+
 // Scanners ask so; an error of the store would alarm people.
 TEST_F(GatewayTest, AllowsNoPageAnAccountThatIsNotThere) {
   const http::Headers asked = {{"Origin", "http://page"}, {"Access-Control-Request-Method", "GET"}};

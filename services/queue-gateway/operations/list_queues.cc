@@ -61,7 +61,8 @@ protocol::OrError<ListRequest> ReadList(const Call& call) {
 }
 
 std::string EndpointOf(const Call& call) {
-  const absl::string_view host = http::HeaderOf(call.http.headers, "host").value_or("");
+  absl::string_view host = call.target.host;
+  if (host.empty()) host = http::HeaderOf(call.http.headers, "host").value_or("");
   const std::string origin = absl::StrCat(call.http.is_https ? "https://" : "http://", host, "/");
   if (call.resource.is_host_style) return origin;
   return absl::StrCat(origin, call.resource.account,

@@ -133,7 +133,7 @@ OrError<Resource> FindResource(absl::string_view host, const Target& target,
                                const IsAccount& is_account) {
   Resource resource;
   size_t next = 0;
-  SetAccount(FirstLabel(host), &resource);
+  SetAccount(FirstLabel(target.host.empty() ? host : target.host), &resource);
   resource.is_host_style = !resource.account.empty() && is_account(resource.account);
   if (!resource.is_host_style) {
     if (target.parts.empty()) return ErrorCode::kInvalidUri;

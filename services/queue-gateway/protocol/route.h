@@ -30,7 +30,8 @@ struct Resource {
 
 using IsAccount = std::function<bool(const std::string& name)>;
 
-// `host` is the header's value, with or without a port. InvalidUri: the path is of no resource.
+// `host` is the header's value, with or without a port; it does not count where the target itself
+// has a host (RFC 9112 §3.2.2). InvalidUri: the path is of no resource.
 OrError<Resource> FindResource(absl::string_view host, const Target& target,
                                const IsAccount& is_account);
 

@@ -50,6 +50,13 @@ TEST(RouteTest, TakesATargetWithItsOrigin) {
   EXPECT_EQ(Find("localhost", "http://localhost:1/acct/queue"), "acct|queue||");
 }
 
+// As a proxy sends it, whose own name may be in the header.
+TEST(RouteTest, PrefersTheHostOfTheTargetToThatOfTheHeader) {
+  EXPECT_EQ(Find("proxy", "http://acct.queue.localhost:1/queue"), "acct|queue||");
+  EXPECT_EQ(Find("", "http://acct-secondary.queue.localhost?comp=list"), "acct*|||");
+  EXPECT_EQ(Find("acct.queue.localhost", "http://localhost/acct/queue"), "acct|queue||");
+}
+
 TEST(RouteTest, TakesAListOrAServiceForThatOfTheAccountWhateverThePath) {
   EXPECT_EQ(Find("localhost", "/acct-secondary/acct?restype=service&comp=stats"), "acct*|||");
   EXPECT_EQ(Find("localhost", "/acct/queue?comp=list"), "acct|||");

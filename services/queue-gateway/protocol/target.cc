@@ -10,11 +10,13 @@
 namespace muster::queue_gateway::protocol {
 namespace {
 
-// "http://host/path" → "/path".
-absl::string_view WithoutOrigin(absl::string_view target) {
+// "http://host/path" → "/path", and "host".
+absl::string_view WithoutOrigin(absl::string_view target, std::string* host) {
   const size_t scheme = target.find("://");
   if (absl::StartsWith(target, "/") || scheme == absl::string_view::npos) return target;
-  const size_t path = target.find_first_of("/?", scheme + 3);
+  target.remove_prefix(scheme + 3);
+  const size_t path = target.find_first_of("/?");
+  *host = std::string(target.substr(0, path));
   return path == absl::string_view::npos ? absl::string_view("/") : target.substr(path);
 }
 
@@ -71,13 +73,13 @@ std::optional<absl::string_view> Target::Parameter(absl::string_view name) const
 }
 
 std::optional<Target> ParseTarget(absl::string_view target) {
-  target = WithoutOrigin(target);
+  Target parsed;
+  target = WithoutOrigin(target, &parsed.host);
   if (!absl::StartsWith(target, "/") && !absl::StartsWith(target, "?")) return std::nullopt;
   const size_t mark = target.find('?');
   const absl::string_view path = target.substr(0, mark);
   const absl::string_view query =
       mark == absl::string_view::npos ? absl::string_view() : target.substr(mark + 1);
-  Target parsed;
   if (!ParsePath(path.empty() ? "/" : path, &parsed) || !ParseQuery(query, &parsed)) {
     return std::nullopt;
   }

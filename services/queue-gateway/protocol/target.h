@@ -16,6 +16,7 @@ namespace muster::queue_gateway::protocol {
 std::optional<std::string> PercentDecode(absl::string_view text);
 
 struct Target {
+  std::string host;                // of "http://host/path", with the port; else ""
   std::string raw_path;            // as sent: still encoded, without the query
   std::vector<std::string> parts;  // of the path, decoded; empty ones at its end are left out
   // Decoded ("+" is a space), in order; names as sent.
