@@ -135,14 +135,19 @@ telemetry::SpanSink* LocalRun::spans() const {
 absl::Status LocalRun::OpenStores() {
   const backend::DataDirUrls urls(request_.data_dir);
   const backend::Mode mode = backend::Mode::kReadWrite;
+  // Such a store stays so until it is opened again, and the roles would try for ever.
+  const auto on_failure = [this](const absl::Status& why) { wakeup_.Fail(why); };
   // Each store creates files and syncs them one by one: opened in parallel they take as long as the
   // slowest.
   auto queues = std::async(std::launch::async, [&] {
-    return backend::OpenQueueStore(urls.queue, mode, backend::Holders::kInProcess, clock_);
+    return backend::OpenQueueStore(urls.queue, mode, backend::Holders::kInProcess, clock_, nullptr,
+                                   on_failure);
   });
-  auto ledger =
-      std::async(std::launch::async, [&] { return backend::OpenBatchLedger(urls.ledger, mode); });
-  auto sync = std::async(std::launch::async, [&] { return backend::OpenSyncStore(urls.sync); });
+  auto ledger = std::async(std::launch::async,
+                           [&] { return backend::OpenBatchLedger(urls.ledger, mode, on_failure); });
+  auto sync = std::async(std::launch::async, [&] {
+    return backend::OpenSyncStore(urls.sync, mode, nullptr, on_failure);
+  });
   MUSTER_ASSIGN_OR_RETURN(stored_queues_, queues.get());
   queue::QueueStore* outermost = stored_queues_.get();
   if (request_.calls_per_second > 0) {

@@ -144,6 +144,7 @@ class LocalRun {
   std::shared_ptr<const input::ByteSource> bytes_;         // of the source
   uint64_t content_batch_ = 0;  // whose content they are; set before Start
   uint64_t source_size_ = 0;
+  initiator::batch::Wakeup wakeup_;  // outlives the stores, which tell it that they fail
   std::unique_ptr<queue::QueueStore> stored_queues_;
   std::unique_ptr<queue::ThrottledStore> throttle_;  // only with calls_per_second
   std::unique_ptr<queue::MeteredStore> queues_;      // what all use
@@ -159,7 +160,6 @@ class LocalRun {
   std::unique_ptr<initiator::batch::JobQueues> job_queues_;
   std::unique_ptr<initiator::batch::BackPressure> back_pressure_;
   std::unique_ptr<report::LocalReportClient> report_client_;
-  initiator::batch::Wakeup wakeup_;
 
   processor::SlowItems slow_items_;                  // outlives the processor
   std::unique_ptr<content::LedgerContent> content_;  // likewise

@@ -175,6 +175,8 @@ absl::Status Host::ServeRole() {
 
 absl::Status Host::OpenStores(const std::stop_token& stop) {
   const StoreUrls urls = options_.stores();
+  // Such a store stays so until it is opened again, and the role would try for ever.
+  const Fail fail = [this](const absl::Status& why) { OnFail(why); };
   if (options_.is_embedded()) MUSTER_RETURN_IF_ERROR(options_.CreateDataDir());
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "the queues", urls.queues,
@@ -182,7 +184,7 @@ absl::Status Host::OpenStores(const std::stop_token& stop) {
         const auto holders =
             options_.is_embedded() ? backend::Holders::kInProcess : backend::Holders::kElsewhere;
         return Into(&queues_, backends_->OpenQueueStore(urls.queues, backend::Mode::kReadWrite,
-                                                        holders, clock_));
+                                                        holders, clock_, fail));
       },
       stop));
   if (telemetry_ != nullptr) {
@@ -190,7 +192,11 @@ absl::Status Host::OpenStores(const std::stop_token& stop) {
   }
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "the records", urls.records,
-      [&] { return Into(&sync_, backends_->OpenSyncStore(urls.records)); }, stop));
+      [&] {
+        return Into(&sync_,
+                    backends_->OpenSyncStore(urls.records, backend::Mode::kReadWrite, fail));
+      },
+      stop));
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "the streams", urls.streams,
       [&] {

@@ -2,8 +2,10 @@
 #include "services/host/host.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <thread>
@@ -23,6 +25,7 @@
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/os/notify_socket.h"
+#include "muster/os/temp_dir.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/status.h"
@@ -500,6 +503,26 @@ TEST_F(HostTest, DrainsAndEndsWithTheErrorOfARoleThatCannotGoOn) {
   role_.fail_(absl::DataLossError("the report is damaged"));
   role_.fail_(absl::InternalError("and then some"));
   EXPECT_THAT(Await().message(), HasSubstr("the report is damaged"));
+  EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 30s", "close"));
+}
+
+// As a full disk makes it: it stays so until it is opened again.
+TEST_F(HostTest, EndsWithTheErrorOfAStoreOfItsOwnThatTakesNothingMore) {
+  const os::TempDir folder;
+  options_.nats_url.clear();
+  options_.data_dir = folder / "data";
+  Start();
+  role_.AwaitEvents(1);
+  struct rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  struct rlimit small = limit;
+  small.rlim_cur = 1;
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_FALSE(role_.stores_.queues->CreateQueue({"local", "orders"}, {}).ok());
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  signal(SIGXFSZ, before);
+  EXPECT_THAT(Await().message(), HasSubstr("must be opened again"));
   EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 30s", "close"));
 }
 

@@ -16,6 +16,34 @@ ROWS = 100_000
 FREE_KIBIBYTES = [0, 60, 120, 300, 1000, 2500]
 FREE_FOR_CONTENT = 1000
 
+# Fills the disk before its first answer, once: all items are queued by then, and no result has reached the report, so
+# that the queue is all that fails.
+FILLING_JOB = """
+name: filling
+input: {format: lines}
+item: {transactions: 10}
+handler: {command: [python3, fill.py]}
+groups:
+  - {name: by_line, keys: [line], measures: {n: int}}
+"""
+FILLING_HANDLER = """
+import json, os, sys
+fill, ballast = sys.argv[1:]
+for line in sys.stdin:
+    item = json.loads(line)
+    if os.path.exists(fill):
+        os.remove(fill)
+        with open(ballast, "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+    # More than what the last page of a file may still take.
+    rows = [{"line": str(n) + 100 * "x", "n": 1} for n in range(100)]
+    print(json.dumps({"item": item["item"], "outcome": "ok", "groups": {"by_line": rows}}), flush=True)
+"""
+
 
 class DiskTest(MusterTest):
     def setUp(self):
@@ -71,6 +99,20 @@ class DiskTest(MusterTest):
                 self.assertEqual((result["transactions"], result["aggregated"]), (ROWS, ROWS))
                 self.assert_report_is_the_direct_sum(self.input, result["batch"])
                 self.assert_receipt_holds(result["batch"])
+
+    def test_a_queue_that_takes_no_more_results_ends_the_run(self):
+        self.disk.leave_free(30_000)  # RocksDB sets some space aside, and none for this queue's log
+        ballast, fill = self.disk.path / "more", self.write("fill", "")
+        self.write("fill.py", FILLING_HANDLER)
+        job = self.write("filling.yaml", FILLING_JOB.replace("fill.py", f"fill.py, {fill}, {ballast}"))
+        numbers = self.write("numbers.txt", "".join(f"{n}\n" for n in range(40)))
+        self.assert_ends_for_want_of_room(self.muster(*self.run_arguments(numbers, "--threads", 1, job=job)))
+        self.assertFalse(fill.exists())
+        ballast.unlink()
+        code, result, errors = self.run_job(numbers, job=job)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["aggregated"], 40)
+        self.assert_receipt_holds(result["batch"])
 
     def looks(self):
         """Returns the output of each read-only command."""
