@@ -31,7 +31,8 @@ std::string FateOf(const ItemTime& time) {
 
 std::string InWords(const SlowItem& item, absl::Duration lapse) {
   return absl::StrCat("item ", item.item, " has been with its handler (", item.handler, ") for ",
-                      absl::FormatDuration(lapse), "; ", FateOf(item.time));
+                      absl::FormatDuration(absl::Trunc(lapse, absl::Milliseconds(1))), "; ",
+                      FateOf(item.time));
 }
 
 }  // namespace

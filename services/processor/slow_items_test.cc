@@ -103,6 +103,13 @@ TEST_F(SlowItemsTest, WarnsAgainAfterEachDoublingOfTheTime) {
   EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Minutes(1));
 }
 
+// The thread wakes a little after the time: nobody reads nanoseconds.
+TEST_F(SlowItemsTest, SaysTheTimeInMilliseconds) {
+  SlowItems items(&clock_);
+  const SlowItems::Call call(&items, Item("1/7"));
+  AdvanceAndAwaitIssue(absl::Seconds(30) + absl::Nanoseconds(4'700'123), "for 30.004s;");
+}
+
 TEST_F(SlowItemsTest, SaysNothingOfACallThatEndsInTime) {
   SlowItems items(&clock_);
   { const SlowItems::Call call(&items, Item("1/6")); }
