@@ -72,7 +72,9 @@ TEST_F(JobCommandTest, ChecksAFileThere) {
 TEST_F(JobCommandTest, NeedsAServer) {
   const Done done = Run({"job", "list"});
   EXPECT_EQ(done.code, kError);
-  EXPECT_THAT(done.err, HasSubstr("jobs are kept by a server: name one with --server HOST:PORT"));
+  EXPECT_EQ(done.err,
+            "muster: jobs are kept by a server: name one with --server HOST:PORT or MUSTER_SERVER; "
+            "`muster up --data-dir DIR` is one, also of what `muster run` has left in DIR\n");
 }
 
 }  // namespace

@@ -109,8 +109,9 @@ absl::Status RequireDataDir(const std::string& data_dir) {
 
 absl::Status RequireServer(const CommonOptions& options, absl::string_view what) {
   if (options.server.named()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, ": name one with --server HOST:PORT or ", kServerVariable));
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, ": name one with --server HOST:PORT or ", kServerVariable,
+      "; `muster up --data-dir DIR` is one, also of what `muster run` has left in DIR"));
 }
 
 namespace {
