@@ -266,7 +266,7 @@ absl::StatusOr<actuator::Outcome> ThreadsActuator::Apply(const actuator::Order& 
   const std::vector<Seen> seen = LookLocked(order.target, job, &trouble);
   // While this order waited, another order may have come first, or another agent may lead.
   MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
-  const Plan plan = PlanOf(seen, order);
+  Plan plan = PlanOf(seen, order);
   const int before = static_cast<int>(plan.to_stay.size() + plan.to_park.size());
   // One that does not answer cannot be set, and trying it would take all the time of the order.
   std::vector<Seen> to_set = plan.to_let_go;
@@ -279,10 +279,13 @@ absl::StatusOr<actuator::Outcome> ThreadsActuator::Apply(const actuator::Order& 
     // One may hang, and another agent may lead by now.
     MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
   }
+  const bool changes_none = plan.to_let_go.empty() && plan.to_park.empty();
+  // It is parked once it answers. Told with each order, it would use up the time of them all.
+  std::erase_if(plan.to_park, [](const Seen& one) { return one.hangs; });
   const int let_go =
       TellLocked(order.target, job, plan.to_let_go, {"", job, Verb::kLetGo}, &trouble);
   const int parked = TellLocked(order.target, job, plan.to_park, {"", job, Verb::kPark}, &trouble);
-  if (let_go + parked == 0 && !(plan.to_let_go.empty() && plan.to_park.empty())) {
+  if (let_go + parked == 0 && !changes_none) {
     return absl::UnavailableError(absl::StrCat("no processor could be told: ", trouble));
   }
   const int after = before + let_go - parked;
@@ -321,7 +324,7 @@ std::vector<ThreadsActuator::Seen> ThreadsActuator::LookLocked(const std::string
   for (const LiveProcessor& processor : processors) {
     const Known& one = known[processor.instance];
     if (!one.answer.ok()) AddIssue(processor, one.answer, trouble);
-    seen.push_back({processor, one.state});
+    seen.push_back({processor, one.state, absl::IsDeadlineExceeded(one.answer)});
   }
   calls_.KeepOnly(AddressesOf(live));  // keeps the connections of other targets' processors
   return seen;

@@ -32,8 +32,9 @@ inline constexpr absl::Duration kCallLimit = absl::Seconds(5);
 // partition, and besides this actuator only people change the state.
 inline constexpr absl::Duration kBelievedFor = absl::Seconds(30);
 
-// How long a processor that hangs is not asked again: several times kCallLimit. An order expires
-// before such a call ends, so that orders are carried out between two of them only.
+// How long a processor that hangs is neither asked again nor told anything: several times
+// kCallLimit. An order expires before such a call ends, so that orders are carried out between two
+// of them only.
 inline constexpr absl::Duration kHangBelievedFor = absl::Seconds(15);
 
 // A running processor.
@@ -130,8 +131,8 @@ class ThreadsActuator final : public actuator::Actuator {
   absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override
       ABSL_LOCKS_EXCLUDED(targets_mu_, mu_);
   // `after` counts the processors at work after the answered calls. Unavailable: none of the
-  // processors that had to change answered. Aborted: as of Actuator, but processors may have been
-  // given their tasks.
+  // processors that had to change answered, or all of them are known to hang. Aborted: as of
+  // Actuator, but processors may have been given their tasks.
   absl::StatusOr<actuator::Outcome> Apply(const actuator::Order& order) override
       ABSL_LOCKS_EXCLUDED(targets_mu_, mu_);
 
@@ -149,6 +150,7 @@ class ThreadsActuator final : public actuator::Actuator {
   struct Seen {
     LiveProcessor processor;
     actuator::ReplicaState state = actuator::ReplicaState::kStarting;
+    bool hangs = false;
   };
   struct Plan {
     std::vector<Seen> to_park, to_let_go, to_stay;

@@ -167,7 +167,8 @@ TEST_F(ThreadsActuatorTest, OneThatHangsAndOneThatIsGoneHoldNobodyUp) {
   EXPECT_THAT(actuator.Observe("work")->trouble, HasSubstr("p1 at "));
   processors_[0].Hang(false);
   // The processor may or may not carry out an order that it received while it hung: the actuator
-  // takes it for one at work, and repeats the order.
+  // asks again, and repeats the order if necessary.
+  clock_.Advance(kHangBelievedFor);
   actuator.Apply(To(0)).IgnoreError();
   EXPECT_EQ(processors_[0].phase("job"), v1::LISTENER_PHASE_PAUSED);
 }
@@ -183,6 +184,25 @@ TEST_F(ThreadsActuatorTest, OneThatHangsIsAskedOnceInAWhileOnly) {
   clock_.Advance(kHangBelievedFor);
   EXPECT_EQ(States(actuator)[0], ReplicaState::kParked);
   EXPECT_EQ(actuator.Observe("work")->trouble, "");
+}
+
+// Told again with each order that parks it, it would stop the scaling of all others.
+TEST_F(ThreadsActuatorTest, OneThatIsKnownToHangIsParkedOnceItAnswers) {
+  for (int i = 0; i < 2; ++i) processors_[i].SetPhase("job", v1::LISTENER_PHASE_LISTENING);
+  processors_[0].Hang(true);
+  ThreadsActuator actuator = Make(absl::Seconds(1));
+  EXPECT_EQ(States(actuator)[0], ReplicaState::kStarting);
+  processors_[0].Hang(false);
+  const auto outcome = actuator.Apply(To(0));
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->after, 1);
+  EXPECT_THAT(outcome->detail, HasSubstr("p0 at "));
+  EXPECT_EQ(processors_[0].phase("job"), v1::LISTENER_PHASE_LISTENING) << "it was told";
+  EXPECT_EQ(processors_[1].phase("job"), v1::LISTENER_PHASE_PAUSED);
+  EXPECT_TRUE(absl::IsUnavailable(actuator.Apply(To(0)).status()));
+  clock_.Advance(kHangBelievedFor);
+  ASSERT_TRUE(actuator.Apply(To(0)).ok());
+  EXPECT_EQ(processors_[0].phase("job"), v1::LISTENER_PHASE_PAUSED);
 }
 
 TEST_F(ThreadsActuatorTest, SaysThatNobodyCouldBeTold) {
