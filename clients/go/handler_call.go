@@ -208,9 +208,16 @@ func guarded(ctx context.Context, work Work, item *Item, results *Results) (err 
 	return work(ctx, item, results)
 }
 
+// outcomeIn is nil where there is none: an error may be a nil that panics when it is unwrapped.
+func outcomeIn(err error) (meant *outcome) {
+	defer func() { _ = recover() }()
+	errors.As(err, &meant)
+	return meant
+}
+
 func setOutcome(told *musterv1.HandlerAnswer, err error) {
-	var meant *outcome
-	if !errors.As(err, &meant) {
+	meant := outcomeIn(err)
+	if meant == nil {
 		slog.Error("muster: an item failed", "item", told.GetItem(), "error", err)
 		meant = &outcome{kind: "retry", why: fmt.Sprint(err)} // an error may be a nil that panics
 	}

@@ -316,10 +316,11 @@ func TestAnItemIsAnsweredWithItsSumsAndWhatIsRejected(t *testing.T) {
 	}
 }
 
-// brokenError panics where it is nil, as those of many programs do.
+// brokenError panics where it is nil, as those of many programs do, and os.PathError when it is unwrapped.
 type brokenError struct{ what string }
 
 func (b *brokenError) Error() string { return b.what }
+func (b *brokenError) Unwrap() error { return errors.New(b.what) }
 
 func TestAnItemIsAnsweredWhateverItsHandlerDoes(t *testing.T) {
 	does := map[string]func() error{
