@@ -164,18 +164,25 @@ async function answerTo(work: Work, item: Item): Promise<HandlerAnswer> {
   }
 }
 
-function outcomeOf(error: unknown, item: Item): Pick<HandlerAnswer, "dead" | "defer" | "retry"> {
-  if (error instanceof Dead) return { dead: { why: reasonOf(error.why) } };
-  if (error instanceof Retry) {
-    const told = {
-      why: reasonOf(error.why),
-      after: error.afterMs === undefined ? null : toDuration(Math.min(Math.max(error.afterMs, 0), MAX_AFTER_MS)),
-    };
-    return error instanceof Defer ? { defer: told } : { retry: told };
+function outcomeOf(thrown: unknown, item: Item): Pick<HandlerAnswer, "dead" | "defer" | "retry"> {
+  let error = thrown;
+  try {
+    if (error instanceof Dead) return { dead: { why: reasonOf(error.why) } };
+    if (error instanceof Retry) {
+      const told = { why: reasonOf(error.why), after: error.afterMs === undefined ? null : spanOf(error.afterMs) };
+      return error instanceof Defer ? { defer: told } : { retry: told };
+    }
+  } catch (mistake) {
+    error = mistake;
   }
   // Only this item has failed: others of the call need not suffer for it.
   console.error(`muster: item ${item.name} failed:`, error);
   return { retry: { why: reasonOf(error) } };
+}
+
+function spanOf(afterMs: number): ReturnType<typeof toDuration> {
+  if (typeof afterMs !== "number" || Number.isNaN(afterMs)) throw new TypeError(`afterMs: a ${typeof afterMs} is no time`);
+  return toDuration(Math.min(Math.max(afterMs, 0), MAX_AFTER_MS));
 }
 
 function reasonOf(why: unknown): string {

@@ -246,6 +246,7 @@ test("an item is answered whatever its handler throws", async () => {
   const thrown: Record<string, () => unknown> = {
     nothing: () => undefined, wordless: () => Object.create(null), dead: () => new Dead(undefined as unknown as string),
     long: () => new Dead("x".repeat(5_000_000)), past: () => new Retry("late", -1), far: () => new Defer("", 1e15),
+    text: () => new Retry("soon", "5s" as unknown as number), bigint: () => new Retry("soon", 5n as unknown as number),
   };
   const processor = await greeted(async (item) => {
     throw thrown[item.name]();
@@ -261,6 +262,8 @@ test("an item is answered whatever its handler throws", async () => {
   assert.equal(answers.long.dead?.why, "x".repeat(1000));
   assert.deepEqual([answers.past.retry?.after?.seconds, answers.past.retry?.after?.nanos], ["0", 0]);
   assert.deepEqual([answers.far.defer?.after?.seconds, answers.far.defer?.why], ["604800", "no reason given"]);
+  assert.deepEqual([answers.text.retry?.why, answers.text.retry?.after], ["TypeError: afterMs: a string is no time", null]);
+  assert.equal(answers.bigint.retry?.why, "TypeError: afterMs: a bigint is no time");
 });
 
 test("work that yields is a failure and not an empty result", async () => {
