@@ -14,7 +14,6 @@ namespace {
 
 // Between two writes; doubled each time.
 constexpr absl::Duration kFirstWait = absl::Milliseconds(2);
-constexpr absl::Duration kLongestWait = absl::Milliseconds(512);
 
 }  // namespace
 
@@ -58,10 +57,10 @@ bool StreamProvisioner::NoteMissing() {
   return now - *missing_since_ >= kGoneFor;
 }
 
-absl::Status WriteOnceHeard(const std::function<absl::Status()>& write) {
+absl::Status WriteOnceHeard(const std::function<absl::Status()>& write, absl::Duration patience) {
   for (absl::Duration wait = kFirstWait;; wait *= 2) {
     absl::Status written = write();
-    if (!IsNobodyListens(written) || wait > kLongestWait) return written;
+    if (!IsNobodyListens(written) || wait > patience / 2) return written;
     base::SleepUnlessStopped(base::RealClock(), wait, {});
   }
 }

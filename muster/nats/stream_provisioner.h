@@ -50,8 +50,9 @@ class StreamProvisioner {
   absl::Duration seen_missing_ ABSL_GUARDED_BY(mu_);                  // last
 };
 
-// Calls `write` again while nobody listens, for a second at most: a stream that another process is
-// making exists for a moment before it listens to its subjects. Returns what the last call did.
-absl::Status WriteOnceHeard(const std::function<absl::Status()>& write);
+// Calls `write` again while nobody listens, for less than `patience`: a stream that another process
+// is making exists for a moment before it listens to its subjects. Returns what the last call did.
+absl::Status WriteOnceHeard(const std::function<absl::Status()>& write,
+                            absl::Duration patience = absl::Seconds(2));
 
 }  // namespace muster::nats

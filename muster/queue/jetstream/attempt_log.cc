@@ -122,7 +122,8 @@ absl::Status AttemptLog::Tell(const nats::Outgoing& message, size_t records) {
 absl::Status AttemptLog::Ask(const nats::Outgoing& message) {
   const absl::Status written = jetstream_->Publish(message).status();
   if (!nats::IsNobodyListens(written)) return written;
-  // The stream is gone, lost with the memory of the server: make it again, then retry once.
+  // The stream is gone, lost with the memory of the server: make it again, then write once it
+  // listens.
   MUSTER_RETURN_IF_ERROR(Open());
   return nats::WriteOnceHeard([&] { return jetstream_->Publish(message).status(); });
 }

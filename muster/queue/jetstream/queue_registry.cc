@@ -12,6 +12,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
+#include "muster/nats/stream_provisioner.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/limits.h"
 #include "nlohmann/json.hpp"
@@ -146,7 +147,8 @@ absl::StatusOr<queue::Metadata> QueueRegistry::Make(const QueueId& queue,
   queue::Metadata there = metadata;
   uint64_t replaced = 0;
   for (;;) {
-    const absl::Status written = WriteMetadataWhenHeard(queue, there, replaced);
+    const absl::Status written = nats::WriteOnceHeard(
+        [&] { return WriteMetadata(queue, there, replaced); }, options_->maker_grace);
     if (written.ok()) break;
     if (nats::ErrorCodeOf(written) != nats::kWrongLastSequence) return written;
     MUSTER_ASSIGN_OR_RETURN(
@@ -160,16 +162,6 @@ absl::StatusOr<queue::Metadata> QueueRegistry::Make(const QueueId& queue,
   MUSTER_RETURN_IF_ERROR(jetstream_->EnsureStream(StreamSettings(queue, options_->settings)));
   MUSTER_RETURN_IF_ERROR(EnsureConsumer(queue, there));
   return there;
-}
-
-absl::Status QueueRegistry::WriteMetadataWhenHeard(const QueueId& queue,
-                                                   const queue::Metadata& metadata,
-                                                   uint64_t replaced) {
-  for (absl::Duration wait = kFirstLook;; wait *= 2) {
-    const absl::Status written = WriteMetadata(queue, metadata, replaced);
-    if (!nats::IsNobodyListens(written) || wait > options_->maker_grace / 2) return written;
-    base::SleepUnlessStopped(base::RealClock(), wait, {});
-  }
 }
 
 absl::Status QueueRegistry::WriteMetadata(const QueueId& queue, const queue::Metadata& metadata,

@@ -72,10 +72,6 @@ class QueueRegistry {
   // kWrongLastSequence: another client has written it meanwhile.
   absl::Status WriteMetadata(const queue::QueueId& queue, const queue::Metadata& metadata,
                              uint64_t replaced) ABSL_LOCKS_EXCLUDED(mu_);
-  // As WriteMetadata, right after EnsureStream: while another client makes the stream, nats-server
-  // tells it as made before anything listens to its subjects.
-  absl::Status WriteMetadataWhenHeard(const queue::QueueId& queue, const queue::Metadata& metadata,
-                                      uint64_t replaced) ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for the consumer that another client makes. False: it has not come, so its maker may be
   // gone.
   absl::StatusOr<bool> AwaitConsumer(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
