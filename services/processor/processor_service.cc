@@ -294,18 +294,23 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
     }
   }
   // Other threads see the processor from here on, and may have started or stopped it already.
-  if (!parked) Begin(made, old == nullptr ? "works for a job" : "works for a job that has changed");
+  if (!parked) {
+    const absl::Status begun =
+        Begin(made, old == nullptr ? "works for a job" : "works for a job that has changed");
+    look_soon_ |= base::IsTransient(begun);
+  }
   if (old != nullptr) DrainAside(old);
 }
 
-void ProcessorService::Begin(const ServedPtr& served, absl::string_view what) {
+absl::Status ProcessorService::Begin(const ServedPtr& served, absl::string_view what) {
   const std::string& job = served->as_of.name;
   if (const absl::Status started = served->processor->Start(); !started.ok()) {
     job_issues_.Report(job, {base::InWords(started)});
     Forget(served);
-    return;
+    return started;
   }
   base::Log(base::kInfo, what, {{"job", job}, {"revision", served->as_of.revision}});
+  return absl::OkStatus();
 }
 
 // What is made from now on finds the service not parked, and what was made before is in served_. So
@@ -319,7 +324,12 @@ void ProcessorService::Unpark() {
       if (IsWantedLocked(job)) served.emplace(job, one);
     }
   }
-  for (const auto& [job, one] : served) Begin(one, "works for a job");
+  bool look = false;
+  for (const auto& [job, one] : served) look |= base::IsTransient(Begin(one, "works for a job"));
+  if (!look) return;
+  base::MutexLock lock(&mu_);
+  look_ = true;
+  changed_.NotifyAll();
 }
 
 std::string ProcessorService::ParkedFor() {

@@ -159,8 +159,8 @@ class ProcessorService final : public JobListeners {
   absl::StatusOr<int> CountPartitions(const job::JobDefinition& job) const ABSL_LOCKS_EXCLUDED(mu_);
   // Starts `made` in place of `old`, which may be null.
   void Replace(const ServedPtr& old, const ServedPtr& made) ABSL_LOCKS_EXCLUDED(mu_);
-  // Starts its listener.
-  void Begin(const ServedPtr& served, absl::string_view what) ABSL_LOCKS_EXCLUDED(mu_);
+  // Starts its listener. After an error the next look tries it anew.
+  absl::Status Begin(const ServedPtr& served, absl::string_view what) ABSL_LOCKS_EXCLUDED(mu_);
   // Forgets a served job, so that the next look tries it anew.
   void Forget(const ServedPtr& served) ABSL_LOCKS_EXCLUDED(mu_);
   void Drop(const std::string& job) ABSL_LOCKS_EXCLUDED(mu_);

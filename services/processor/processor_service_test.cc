@@ -38,6 +38,23 @@ class UnreachableOnce final : public queue::InterceptedStore {
   bool was_asked_ = false;
 };
 
+// Takes the subscription of the service, and fails that of its first listener.
+class FailsFirstListener final : public bus::TriggerBus {
+ public:
+  explicit FailsFirstListener(bus::TriggerBus* behind) : behind_(behind) {}
+  absl::Status Publish(const bus::InterRoleCommunicationEvent& event) override {
+    return behind_->Publish(event);
+  }
+  absl::StatusOr<std::unique_ptr<Subscription>> Subscribe(Subscriber subscriber) override {
+    if (++subscriptions_ == 2) return absl::UnavailableError("no server answers");
+    return behind_->Subscribe(std::move(subscriber));
+  }
+
+ private:
+  bus::TriggerBus* const behind_;
+  std::atomic<int> subscriptions_ = 0;
+};
+
 TEST_F(ProcessorServiceTest, WorksForAllJobsThatThereAre) {
   const job::JobEntry pears = Apply(Definition("pears", 5)),
                       apples = Apply(Definition("apples", 5));
@@ -271,6 +288,32 @@ TEST_F(ProcessorServiceTest, TriesAJobAgainSoonWhoseQueuesWereOutOfReach) {
   Start();
   Await([&] { return ListenerOf("apples") != nullptr; });
   EXPECT_EQ(Logged("cannot work for a job"), 1);
+  service_.reset();
+}
+
+// The next regular look made another one: half a minute later.
+TEST_F(ProcessorServiceTest, LooksAgainSoonWhenAListenerCouldNotStart) {
+  options_.look_interval = absl::Hours(1);
+  FailsFirstListener bus(&bus_);
+  processor_bus_ = &bus;
+  const job::JobEntry apples = Apply(Definition("apples", 5));
+  Start();
+  Put(apples, "braeburn");
+  EXPECT_EQ(AwaitResult("apples"), "braeburn");
+  EXPECT_EQ(Logged("cannot work for a job"), 1);
+  service_.reset();
+}
+
+TEST_F(ProcessorServiceTest, LooksAgainSoonWhenAListenerCouldNotStartAsItWasUnparked) {
+  options_.look_interval = absl::Hours(1);
+  options_.standby = "go";
+  FailsFirstListener bus(&bus_);
+  processor_bus_ = &bus;
+  const job::JobEntry apples = Apply(Definition("apples", 5));
+  Start();
+  service_->Unpark();
+  Put(apples, "braeburn");
+  EXPECT_EQ(AwaitResult("apples"), "braeburn");
   service_.reset();
 }
 

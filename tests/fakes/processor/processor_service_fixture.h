@@ -75,8 +75,8 @@ class ProcessorServiceTest : public ::testing::Test {
 
   void Start() {
     service_ = std::make_unique<ProcessorService>(&handlers_, options_, base::RealClock());
-    const absl::Status started =
-        service_->Start({processor_queues_, &bus_, blobs_.get(), base::RealClock()}, &jobs_);
+    const absl::Status started = service_->Start(
+        {processor_queues_, processor_bus_, blobs_.get(), base::RealClock()}, &jobs_);
     ASSERT_TRUE(started.ok()) << started;
   }
 
@@ -157,6 +157,7 @@ class ProcessorServiceTest : public ::testing::Test {
       backend::OpenSyncStore(urls_.sync).value();
   const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();
   bus::local::LocalTriggerBus bus_;
+  bus::TriggerBus* processor_bus_ = &bus_;  // the bus that the processor uses
   job::JobRegistry jobs_{sync_.get(), base::RealClock()};
   std::atomic<bool> broken_ = false;
   handler::HandlerRegistry handlers_;
