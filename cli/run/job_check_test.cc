@@ -2,6 +2,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/app.h"
@@ -24,48 +25,52 @@ constexpr char kJob[] =
     "  linked: retial\n"
     "groups: [{name: by_day, keys: [day], measures: {revenue: decimal(2)}}]\n";
 
-TEST(JobCheckTest, SaysWhereAHandlerIsNamedThatIsNotThere) {
-  const os::TempDir dir;
-  const std::string file = dir / "job.yaml";
-  std::ofstream(file) << kJob;
-  handler::HandlerRegistry handlers;
-  handlers.Register({"retail", "1", nullptr});
-  base::FakeClock clock;
-  std::ostringstream out, err;
-  Environment environment;
-  environment.handlers = &handlers;
-  environment.clock = &clock;
-  environment.out = &out;
-  environment.err = &err;
+class JobCheckTest : public ::testing::Test {
+ protected:
+  JobCheckTest() {
+    environment_.handlers = &handlers_;
+    environment_.clock = &clock_;
+    environment_.out = &out_;
+    environment_.err = &err_;
+  }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name) << text;
+    return dir_ / name;
+  }
+  // Runs `muster` with `arguments`, expects that it fails, and returns what it complains of.
+  std::string Complaint(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "muster");
+    std::vector<const char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    err_.str("");
+    EXPECT_EQ(RunCommandLine(static_cast<int>(argv.size()), argv.data(), environment_), kError);
+    return err_.str();
+  }
+
+  const os::TempDir dir_;
+  handler::HandlerRegistry handlers_;
+  base::FakeClock clock_;
+  std::ostringstream out_, err_;
+  Environment environment_;
+};
+
+TEST_F(JobCheckTest, SaysWhereAHandlerIsNamedThatIsNotThere) {
+  handlers_.Register({"retail", "1", nullptr});
+  const std::string file = Write("job.yaml", kJob);
   const std::string complaint = absl::StrCat(
       "muster: ", file, ":4:11: handler.linked: this program has no handler 'retial'; ",
       "it has: retail; did you mean 'retail'?\n");
-  const char* const check[] = {"muster", "job", "check", file.c_str()};
-  EXPECT_EQ(RunCommandLine(4, check, environment), kError);
-  EXPECT_EQ(err.str(), complaint);
-  err.str("");
-  const char* const run[] = {"muster", "run", file.c_str(), "--input", "none.csv"};
-  EXPECT_EQ(RunCommandLine(5, run, environment), kError);
-  EXPECT_EQ(err.str(), complaint);
+  EXPECT_EQ(Complaint({"job", "check", file}), complaint);
+  EXPECT_EQ(Complaint({"run", file, "--input", "none.csv"}), complaint);
 }
 
-TEST(JobCheckTest, SaysThatTheJobFileOfARunLooksLikeItsInput) {
-  const os::TempDir dir;
-  const std::string input = dir / "in.CSV";
-  std::ofstream(input) << "day,price\n2011-12-09,1.25\n";
-  const handler::HandlerRegistry handlers;
-  base::FakeClock clock;
-  std::ostringstream out, err;
-  Environment environment;
-  environment.handlers = &handlers;
-  environment.clock = &clock;
-  environment.out = &out;
-  environment.err = &err;
-  const char* const run[] = {"muster", "run", input.c_str(), "--input", "job.yaml"};
-  EXPECT_EQ(RunCommandLine(5, run, environment), kError);
-  EXPECT_THAT(err.str(), EndsWith(absl::StrCat("; it looks like an input, which goes behind "
-                                               "--input: muster run JOB --input ",
-                                               input, "\n")));
+TEST_F(JobCheckTest, SaysThatTheJobFileOfARunLooksLikeItsInput) {
+  const std::string input = Write("in.CSV", "day,price\n2011-12-09,1.25\n");
+  EXPECT_THAT(Complaint({"run", input, "--input", "job.yaml"}),
+              EndsWith(absl::StrCat("; it looks like an input, which goes behind "
+                                    "--input: muster run JOB --input ",
+                                    input, "\n")));
 }
 
 constexpr char kProgram[] =
@@ -75,29 +80,12 @@ constexpr char kProgram[] =
     "          command: [python3, missing.py]}\n"
     "groups: [{name: all, keys: [k], measures: {n: int}}]\n";
 
-TEST(JobCheckTest, SaysWhereAProgramIsNamedThatIsNotThere) {
-  const os::TempDir dir;
-  const std::string file = dir / "job.yaml";
-  std::ofstream(file) << kProgram;
-  std::ofstream(dir / "in.txt") << "1\n";
-  const handler::HandlerRegistry handlers;
-  base::FakeClock clock;
-  std::ostringstream out, err;
-  Environment environment;
-  environment.handlers = &handlers;
-  environment.clock = &clock;
-  environment.out = &out;
-  environment.err = &err;
+TEST_F(JobCheckTest, SaysWhereAProgramIsNamedThatIsNotThere) {
+  const std::string file = Write("job.yaml", kProgram), input = Write("in.txt", "1\n");
   const std::string place = absl::StrCat("muster: ", file, ":4:20: handler.command: no script /");
-  const char* const check[] = {"muster", "job", "check", file.c_str()};
-  EXPECT_EQ(RunCommandLine(4, check, environment), kError);
-  EXPECT_THAT(err.str(), StartsWith(place));
-  err.str("");
-  const std::string input = dir / "in.txt", data = dir / "data";
-  const char* const run[] = {"muster",      "run",        file.c_str(), "--input",
-                             input.c_str(), "--data-dir", data.c_str()};
-  EXPECT_EQ(RunCommandLine(7, run, environment), kError);
-  EXPECT_THAT(err.str(), StartsWith(place));
+  EXPECT_THAT(Complaint({"job", "check", file}), StartsWith(place));
+  EXPECT_THAT(Complaint({"run", file, "--input", input, "--data-dir", dir_ / "data"}),
+              StartsWith(place));
 }
 
 }  // namespace
