@@ -20,8 +20,10 @@ namespace muster::kubernetes {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAre;
 using testing::Hang;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::Respond;
 using testing::RespondAndHang;
@@ -59,6 +61,11 @@ class Told final : public WatchListener {
     told_.erase(told_.begin());
     return first;
   }
+  // Those that nobody waited for.
+  std::vector<std::string> rest() const {
+    base::MutexLock lock(&mu_);
+    return told_;
+  }
 
  private:
   static std::string NameOf(const json& object) { return TextAt(object, {"metadata", "name"}); }
@@ -68,7 +75,7 @@ class Told final : public WatchListener {
     added_.NotifyAll();
   }
 
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   base::CondVar added_;
   std::vector<std::string> told_ ABSL_GUARDED_BY(mu_);
 };
@@ -220,6 +227,8 @@ TEST_F(ObjectWatchTest, StopsAtOnceInTheMiddleOfAWatch) {
   server_.Await(2);
   thread_.request_stop();
   thread_.join();
+  EXPECT_THAT(told_.rest(), ElementsAre("all")) << "a stop is no trouble";
+  EXPECT_EQ(server_.requests().size(), 2u);
 }
 
 TEST_F(ObjectWatchTest, StopsAtOnceWhileItWaitsToTryAgain) {
@@ -229,6 +238,8 @@ TEST_F(ObjectWatchTest, StopsAtOnceWhileItWaitsToTryAgain) {
   clock_.AwaitSleepers(1);
   thread_.request_stop();
   thread_.join();
+  EXPECT_THAT(told_.rest(), IsEmpty());
+  EXPECT_EQ(server_.requests().size(), 1u);
 }
 
 }  // namespace
