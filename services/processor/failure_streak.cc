@@ -14,24 +14,31 @@ void FailureStreak::Note(const std::string& job, const std::string& item,
   if (outcome.kind == Kind::kRelease) return;
   const bool has_result = outcome.kind == Kind::kOk;
   // Nearly always, and then workers do not wait for one another.
-  if (has_result && failures_ == 0) return;
+  if (has_result && !runs_) return;
+  const bool is_deferred = outcome.kind == Kind::kDefer;
   std::string why;
   {
     base::MutexLock lock(&mu_);
-    failures_ = has_result ? 0 : failures_ + 1;
+    runs_ = !has_result;
     if (has_result) {
-      told_at_ = 0;
+      failures_ = deferrals_ = {};
       if (health != nullptr) health->EndFailing();
       return;
     }
-    if (failures_ < std::max(kFailuresUntilTold, 2 * told_at_)) return;
-    told_at_ = failures_;
-    why = absl::StrCat("its last ", told_at_, " attempts gave no result; the latest, at item ",
-                       item, ": ", outcome.why);
+    Count& count = is_deferred ? deferrals_ : failures_;
+    if (++count.attempts < std::max(kFailuresUntilTold, 2 * count.told_at)) return;
+    count.told_at = count.attempts;
+    const std::string what =
+        is_deferred
+            ? absl::StrCat("it put off ", count.attempts, " attempts, with no result between them")
+            : absl::StrCat("its last ", count.attempts, " attempts gave no result");
+    why = absl::StrCat(what, "; the latest, at item ", item, ": ", outcome.why);
     // Under the lock: an issue that is noted after a result would stay.
     if (health != nullptr) health->NoteFailing(why);
   }
-  base::Log(base::kWarning, "a handler fails on each item", {{"job", job}, {"why", why}});
+  base::Log(base::kWarning,
+            is_deferred ? "a handler puts off each item" : "a handler fails on each item",
+            {{"job", job}, {"why", why}});
 }
 
 }  // namespace muster::processor

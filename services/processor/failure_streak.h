@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// FailureStreak: tells of a handler that fails on one item after the other, while there is time to
-// act: each failure alone is only an attempt, and says nothing.
+// FailureStreak: tells of a handler that fails on one item after the other, or puts each off, while
+// there is time to act: each failure alone is only an attempt, and says nothing.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,24 @@ inline constexpr int64_t kFailuresUntilTold = 10;
 // Of all workers of a job. Thread-safe.
 class FailureStreak {
  public:
-  // How an attempt at `item` (batch and index) ended. At kFailuresUntilTold without a result in a
-  // row, and again whenever they have doubled, the log tells of them; `health`, which may be null,
-  // has them as an issue until one has a result. An attempt that was stopped is no attempt.
+  // How an attempt at `item` (batch and index) ended. At kFailuresUntilTold failures without a
+  // result between them, and again whenever they have doubled, the log tells of them; `health`,
+  // which may be null, has them as an issue until one has a result. Deferrals are no failures, and
+  // are told likewise, as what they are. An attempt that was stopped is no attempt.
   void Note(const std::string& job, const std::string& item, const handler::Outcome& outcome,
             handler::HealthIssues* health) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // Of one kind, since the last result.
+  struct Count {
+    int64_t attempts = 0;
+    int64_t told_at = 0;
+  };
+
   base::Mutex mu_;
-  std::atomic<int64_t> failures_{0};  // written under mu_
-  int64_t told_at_ ABSL_GUARDED_BY(mu_) = 0;
+  std::atomic<bool> runs_{false};  // since the last result; written under mu_
+  Count failures_ ABSL_GUARDED_BY(mu_);
+  Count deferrals_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::processor

@@ -70,13 +70,25 @@ TEST_F(FailureStreakTest, StaysThoughTheHandlerAnswers) {
   EXPECT_THAT(health_.why(), HasSubstr("no such column"));
 }
 
-TEST_F(FailureStreakTest, LeavesOutWhatWasStoppedAndCountsWhatIsPutOff) {
+TEST_F(FailureStreakTest, LeavesOutWhatWasStopped) {
   for (int64_t i = 0; i < kFailuresUntilTold; ++i) Note(handler::Outcome::Release());
   EXPECT_EQ(health_.why(), "");
-  for (int64_t i = 0; i < kFailuresUntilTold; ++i) {
+}
+
+// A handler that waits for its rates was said to fail.
+TEST_F(FailureStreakTest, CallsItNoFailureThatItemsArePutOff) {
+  for (int64_t i = 1; i < kFailuresUntilTold; ++i) {
+    Fail(1);
     Note(handler::Outcome::Defer({}, "the rates are not there"));
   }
-  EXPECT_THAT(health_.why(), HasSubstr("the rates are not there"));
+  EXPECT_EQ(health_.why(), "");
+  Note(handler::Outcome::Defer({}, "the rates are not there"));
+  EXPECT_EQ(health_.why(),
+            "it put off 10 attempts, with no result between them; the latest, at item 1/19: "
+            "the rates are not there");
+  EXPECT_THAT(log_.lines(), ElementsAre(HasSubstr("a handler puts off each item")));
+  Note(handler::Outcome::Ok());
+  EXPECT_EQ(health_.why(), "");
 }
 
 }  // namespace
