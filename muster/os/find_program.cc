@@ -43,6 +43,14 @@ std::string HintOnShell(absl::string_view path) {
   return is_for_shell ? "; no shell reads the command, so write out what ~ and $ stand for" : "";
 }
 
+// What may be wrong with `path`, as people wrote it, that leads to no file.
+std::string HintOnPath(absl::string_view path, absl::string_view working_dir) {
+  std::string hint = HintOnShell(path);
+  const bool is_relative = working_dir.empty() && !absl::StartsWith(path, "/");
+  if (!hint.empty() || !is_relative) return hint;
+  return "; a relative path leads from the folder in which this process runs";
+}
+
 absl::StatusOr<std::string> FindInPath(absl::string_view name, absl::string_view working_dir) {
   const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): never changed
   const absl::string_view folders = path == nullptr ? kUsualPath : path;
@@ -122,6 +130,16 @@ bool IsPath(const std::string& argument) {
   return absl::StrContains(argument, '/') || fs::path(argument).has_extension();
 }
 
+// As ScriptOf, as it is written.
+std::optional<std::string> ScriptIn(const std::vector<std::string>& argv) {
+  if (argv.empty() || !IsInterpreter(argv[0])) return std::nullopt;
+  const auto script = std::find_if_not(
+      argv.begin() + 1, argv.end(),
+      [&argv](const std::string& argument) { return IsHarmlessOption(argv[0], argument); });
+  if (script == argv.end() || !IsPath(*script)) return std::nullopt;
+  return *script;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_view working_dir) {
@@ -131,7 +149,7 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, absl::string_vie
   if (error || !IsFile(path)) {
     return absl::NotFoundError(absl::StrCat(
         "no program ", path.string(), fs::is_directory(path, error) ? ", which is a folder" : "",
-        HintToSplit(name), HintOnShell(name)));
+        HintToSplit(name), HintOnPath(name, working_dir)));
   }
   if (!CanExecute(path)) {
     return absl::PermissionDeniedError(
@@ -192,17 +210,14 @@ absl::Status CheckScript(const std::vector<std::string>& argv, absl::string_view
   const std::optional<std::string> script = ScriptOf(argv, working_dir);
   std::error_code error;
   if (!script.has_value() || fs::exists(*script, error)) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat("no script ", *script, " for ", argv[0], HintOnShell(*script)));
+  return absl::NotFoundError(absl::StrCat("no script ", *script, " for ", argv[0],
+                                          HintOnPath(*ScriptIn(argv), working_dir)));
 }
 
 std::optional<std::string> ScriptOf(const std::vector<std::string>& argv,
                                     absl::string_view working_dir) {
-  if (argv.empty() || !IsInterpreter(argv[0])) return std::nullopt;
-  const auto script = std::find_if_not(
-      argv.begin() + 1, argv.end(),
-      [&argv](const std::string& argument) { return IsHarmlessOption(argv[0], argument); });
-  if (script == argv.end() || !IsPath(*script)) return std::nullopt;
+  const std::optional<std::string> script = ScriptIn(argv);
+  if (!script.has_value()) return std::nullopt;
   std::error_code error;
   const fs::path path = fs::path(std::string(working_dir)) / *script;
   const fs::path absolute = fs::absolute(path, error);

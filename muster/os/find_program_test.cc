@@ -15,6 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class FindProgramTest : public testing::Test {
  protected:
@@ -49,6 +50,18 @@ TEST_F(FindProgramTest, SaysThatNoShellReadsTheCommand) {
                 AllOf(HasSubstr("no script /"), HasSubstr("for python3; no shell reads")))
         << path;
   }
+}
+
+// A job file's relative paths lead from its folder in `muster run`, and from the processor's on a
+// mesh.
+TEST_F(FindProgramTest, SaysWhereARelativePathLeadsFrom) {
+  const auto leads = HasSubstr("a relative path leads from the folder in which this process runs");
+  EXPECT_THAT(FindProgram("./no-bill", "").status().message(), leads);
+  EXPECT_THAT(CheckScript({"python3", "-u", "no-bill.py"}, "").message(), leads);
+  EXPECT_THAT(FindProgram("/no/bill", "").status().message(), Not(leads));
+  EXPECT_THAT(CheckScript({"python3", "/no/bill.py"}, "").message(), Not(leads));
+  EXPECT_THAT(FindProgram("./no-bill", folder_.path()).status().message(), Not(leads));
+  EXPECT_THAT(CheckScript({"python3", "no-bill.py"}, folder_.path()).message(), Not(leads));
 }
 
 TEST_F(FindProgramTest, SaysWhatAFileLacksThatIsNoProgram) {

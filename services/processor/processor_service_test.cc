@@ -20,6 +20,7 @@
 namespace muster::processor {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -495,7 +496,8 @@ TEST_F(JobTroubleTest, IsInTheHeartbeatOfAProcessorThatLacksTheScript) {
   Apply(CommandDefinition("sh, ./missing.sh"));
   Start();
   ASSERT_EQ(Loads().size(), 1u);
-  EXPECT_THAT(Loads()[0].trouble(), HasSubstr("no script /"));
+  EXPECT_THAT(Loads()[0].trouble(),
+              AllOf(HasSubstr("no script /"), HasSubstr("a relative path leads from the folder")));
 }
 
 TEST_F(JobTroubleTest, IsOverWhenTheJobIsMendedOrDeleted) {
