@@ -25,10 +25,21 @@ bool IsOfHttpServer(absl::string_view cause) {
          absl::StrContains(cause, "Received http2 header with status");
 }
 
+// Of OpenSSL, about an answer to its greeting that is none of TLS.
+bool IsOfPlaintext(absl::string_view cause) {
+  return absl::StrContains(cause, "wrong version number");
+}
+
 }  // namespace
 
 std::string DescribeFailure(absl::string_view logged) {
   const absl::string_view cause = CauseIn(logged);
+  if (IsOfPlaintext(cause)) {
+    return absl::StrCat(
+        "at the endpoint is no TLS, which https:// asks for: write http:// in "
+        "OTEL_EXPORTER_OTLP_ENDPOINT (",
+        cause, ")");
+  }
   if (!IsOfHttpServer(cause)) return std::string(cause);
   return absl::StrCat(
       "at the endpoint is HTTP and no gRPC, which muster sends by: name the collector's port for "

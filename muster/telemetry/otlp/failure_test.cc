@@ -21,6 +21,14 @@ TEST(DescribeFailureTest, SaysWhatToSetWhereACollectorSpeaksHttpOnly) {
   }
 }
 
+TEST(DescribeFailureTest, SaysWhatToSetWhereACollectorHasNoTls) {
+  EXPECT_THAT(DescribeFailure("[OTLP LOG GRPC Exporter] Export() failed: failed to connect to all "
+                              "addresses; last error: UNKNOWN: ipv4:127.0.0.1:4317: Ssl handshake "
+                              "failed: SSL_ERROR_SSL: error:0A00010B:SSL routines::wrong version "
+                              "number"),
+              AllOf(HasSubstr("no TLS"), HasSubstr("write http://")));
+}
+
 TEST(DescribeFailureTest, LeavesTheLibraryOutOfAnyOtherCause) {
   EXPECT_EQ(DescribeFailure("[OTLP METRIC GRPC Exporter] Export() failed: Deadline Exceeded"),
             "Deadline Exceeded");
