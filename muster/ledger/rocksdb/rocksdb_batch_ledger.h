@@ -14,12 +14,9 @@
 #include "muster/base/mutex.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/ledger/rocksdb/batch_index.h"
+#include "muster/ledger/rocksdb/batch_reader.h"
 #include "muster/rocksdb/database.h"
 #include "muster/telemetry/registry.h"
-
-namespace rocksdb {
-class Snapshot;
-}  // namespace rocksdb
 
 namespace muster::ledger::rocksdb {
 
@@ -83,13 +80,17 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ledger::Batch> FindNewestOfJob(absl::string_view job) override
       ABSL_LOCKS_EXCLUDED(listing_mu_, mu_);
-  absl::StatusOr<ledger::BatchPage> ListBelow(uint64_t below, size_t max) override;
+  absl::StatusOr<ledger::BatchPage> ListBelow(uint64_t below, size_t max) override {
+    return reader_.ListBelow(below, max);
+  }
   absl::StatusOr<std::vector<uint64_t>> ListOpen() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<uint64_t> NextOpenOfJob(absl::string_view job, uint64_t from) override
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<uint64_t> HighestNumber() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
-                                                          size_t max_items) override;
+                                                          size_t max_items) override {
+    return reader_.Items(batch, first_index, max_items);
+  }
 
  private:
   explicit RocksDbBatchLedger(std::unique_ptr<muster::rocksdb::Database> database);
@@ -121,13 +122,9 @@ class RocksDbBatchLedger final : public ledger::BatchLedger {
   // Adds the record of the request of `batch`, and one of the batch that it hides.
   absl::Status AddRequestLocked(const ledger::Batch& batch, ::rocksdb::WriteBatch* write)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::StatusOr<std::string> Read(size_t family, absl::string_view key,
-                                   absl::string_view what) const;
-  // The batch of a list, whose record is `value`. NotFound: it has no progress.
-  absl::StatusOr<ledger::Batch> ReadListed(uint64_t number, absl::string_view value,
-                                           const ::rocksdb::Snapshot* snapshot) const;
 
   const std::unique_ptr<muster::rocksdb::Database> database_;
+  const BatchReader reader_;
 
   base::Mutex listing_mu_;  // held by the one that reads all batches
 

@@ -158,7 +158,7 @@ absl::Status RocksDbBatchLedger::DeleteLocked(const Batch& batch) {
   write.Delete(database_->family(kRequests), TenantKey(batch.tenant, batch.request_id, number));
   for (const std::string& request : {batch.request_id, TenantKey(batch.tenant, batch.request_id)}) {
     const absl::StatusOr<std::string> newest =
-        Read(kRequests, request, absl::StrCat("ledger: request '", batch.request_id, "'"));
+        reader_.Read(kRequests, request, absl::StrCat("ledger: request '", batch.request_id, "'"));
     // The request id may have a newer batch.
     if (newest.ok() && *newest == muster::rocksdb::CheckedValue(key)) {
       write.Delete(database_->family(kRequests), request);
