@@ -102,6 +102,7 @@ absl::Status FailureReader::AddRecords(std::vector<FailedTransaction>* failures)
     const auto found = records.find({(*failures)[i].item, (*failures)[i].line});
     if (found == records.end()) continue;
     (*failures)[i].record = TakeRecord(found->second);
+    (*failures)[i].open_quote = found->second->open_quote();
     end = i + 1;
   }
   if (!response->more()) return absl::OkStatus();
@@ -145,6 +146,7 @@ absl::Status FailureReader::TakeDead(size_t max, std::vector<FailedTransaction>*
       }
       failures->push_back(
           {item.index, record.line(), item.cause, TakeRecord(&record), item.retried_in});
+      failures->back().open_quote = record.open_quote();
       after_.line = record.line();
     }
   }

@@ -34,6 +34,7 @@ struct FailedTransaction {
   std::optional<std::string> record;  // none: it is not there any more, or too long
   uint64_t retried_in = 0;    // as report::RejectionRow has them; of a dead letter, its item's
   int64_t retry_of_line = 0;  // 0 of a dead letter
+  bool open_quote = false;    // v1::SubmittedRecord has it
 };
 
 // Rows of a page at most.

@@ -157,22 +157,37 @@ class YamlFailures final : public FailureWriter {
   bool is_empty_ = true;
 };
 
-// The records alone, behind the header that they were submitted with.
+// The records alone, behind the header that they were submitted with; without those that a retry
+// leaves out, too.
 class InputOfFailures final : public FailureWriter {
  public:
-  explicit InputOfFailures(std::ostream* out) : out_(*out) {}
+  InputOfFailures(std::ostream* out, std::ostream* err) : out_(*out), err_(*err) {}
   void Begin(const FailureReader& reader) override { out_ << reader.header(); }
   void Write(const FailedTransaction& failure) override {
-    if (!failure.record.has_value()) return;
+    if (!failure.record.has_value() || failure.open_quote) {
+      ++left_out_;
+      return;
+    }
     out_ << *failure.record << input::LineEndBehind(*failure.record);
+  }
+  void End() override {
+    if (left_out_ == 0) return;
+    err_
+        << "muster: left out " << Counted(left_out_, "record")
+        << ", longer than a record may be, or with a quote that is never closed and would take the "
+           "next record with it; mend these at their source\n";
   }
 
  private:
   std::ostream& out_;
+  std::ostream& err_;
+  uint64_t left_out_ = 0;
 };
 
-std::unique_ptr<FailureWriter> WriterFor(const FailureOptions& options, std::ostream* out) {
-  if (options.as_input) return std::make_unique<InputOfFailures>(out);
+std::unique_ptr<FailureWriter> WriterFor(const FailureOptions& options,
+                                         const Environment& environment) {
+  std::ostream* const out = environment.out;
+  if (options.as_input) return std::make_unique<InputOfFailures>(out, environment.err);
   switch (options.common.output) {
     case OutputFormat::kCsv:
       return std::make_unique<CsvFailures>(out);
@@ -219,7 +234,7 @@ absl::Status Export(const FailureOptions& options, const Environment& environmen
   FailureReader reader(admin.get(), options.batch, options.kind, after);
   const bool is_table = !options.as_input && options.common.output == OutputFormat::kTable;
   const int64_t limit = options.limit == 0 && is_table ? kTableRows : options.limit;
-  const std::unique_ptr<FailureWriter> writer = WriterFor(options, environment.out);
+  const std::unique_ptr<FailureWriter> writer = WriterFor(options, environment);
   MUSTER_ASSIGN_OR_RETURN(const bool more,
                           WriteAll(&reader, limit, writer.get(), options.as_input));
   if (!reader.records_problem().ok()) {

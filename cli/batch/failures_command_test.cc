@@ -199,6 +199,17 @@ TEST_F(FailuresCommandTest, LeavesARecordOfAnInputTheCrAtItsEnd) {
             absl::StrCat(kHeader, "hal,5.00,\r\r\n"));
 }
 
+// In the batch, the quote of line 3 shows that the one of line 2 is not closed. Without line 3,
+// what is rejected behind it was a part of it.
+TEST_F(FailuresCommandTest, LeavesAQuoteOutOfAnInputThatWouldTakeTheNextRecordWithIt) {
+  EXPECT_EQ(Begin(8, absl::StrCat(kHeader, "\"open,x,\r\nm,1.00,\"ok\"\r\nhal\",x,\r\n")), 1u);
+  Count(0, {{2, "field 1 opens a quote that is never closed"}, {4, "price: not a number"}}, 3, 8);
+  const Done input = RunBoth({"batch", "rejections", "8", "--as-input"});
+  EXPECT_EQ(input.out, absl::StrCat(kHeader, "hal\",x,\n"));
+  EXPECT_THAT(input.err, HasSubstr("left out 1 record, "));
+  EXPECT_EQ(RunBoth({"batch", "rejections", "8", "-o", "csv"}).err, "");
+}
+
 TEST_F(FailuresCommandTest, NamesLinesAndReasonsAlsoWhenTheContentIsDeleted) {
   ASSERT_TRUE(ledger_->Seal(kBatch, sizeof(kHeader) + sizeof(kRecords) - 2).ok());
   ASSERT_TRUE(ledger_->MarkComplete(kBatch, clock_.Now()).ok());

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
+#include "muster/input/csv.h"
 #include "muster/rpc/paging.h"
 #include "muster/rpc/status.h"
 
@@ -37,7 +38,8 @@ absl::Status Check(const v1::ReadRecordsRequest& request) {
 // Fills the answer, record by record, until it is full.
 class Answer {
  public:
-  explicit Answer(v1::ReadRecordsResponse* response) : response_(response) {}
+  Answer(const input::InputFormat& format, v1::ReadRecordsResponse* response)
+      : format_(format), response_(response) {}
 
   // Cancelled: the record does not fit, and the answer is done.
   absl::Status Add(uint64_t item, const SubmittedRecord& record) {
@@ -46,12 +48,14 @@ class Answer {
     submitted.set_line(record.line);
     submitted.set_record(std::string(record.bytes));
     submitted.set_oversized(record.oversized);
+    submitted.set_open_quote(!record.oversized && input::HasUnclosedQuote(record.bytes, format_));
     if (!room_.Take(submitted)) return absl::CancelledError("the answer is full");
     *response_->add_records() = std::move(submitted);
     return absl::OkStatus();
   }
 
  private:
+  const input::InputFormat format_;
   v1::ReadRecordsResponse* const response_;  // not owned
   rpc::AnswerRoom room_;
 };
@@ -83,7 +87,7 @@ absl::Status ReadRecords(const v1::ReadRecordsRequest& request, ledger::BatchLed
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<RecordReader> reader,
                           RecordReader::Open(request.batch(), ledger, open));
   MUSTER_ASSIGN_OR_RETURN(*response->mutable_header(), reader->Header());
-  Answer answer(response);
+  Answer answer(reader->format(), response);
   for (const v1::ItemLines& item : request.items()) {
     if (reader->bytes_read() >= kMaxReadForAnswer && !response->records().empty()) {
       response->set_more(true);
