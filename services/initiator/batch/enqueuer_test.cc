@@ -382,6 +382,22 @@ TEST_F(BatchEnqueuerTest, TakesNoBatchOfAnotherJobForItsOwn) {
   EXPECT_EQ(continued->start, Start::kContinued);
 }
 
+// As on a mesh: a cancelled batch frees its request id.
+TEST_F(BatchEnqueuerTest, TakesTheRequestIdOfACancelledBatchOfAnotherJob) {
+  WriteInput(10);
+  ASSERT_TRUE(Submit({"night", "1", "", true}).ok());
+  const auto second = Submit({"night", "2", "", true, true});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_THAT(second->batch.replaces, ::testing::ElementsAre(1));
+  ASSERT_TRUE(ledger_->Cancel(2, absl::UnixEpoch(), "the wrong job").ok());
+  job_.name = "other";
+  const auto begun = Submit({"night", "2", "", true});
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  EXPECT_EQ(begun->start, Start::kNew);
+  EXPECT_EQ(begun->batch.number, 3u);
+  EXPECT_THAT(begun->batch.replaces, ::testing::IsEmpty()) << "that is the other job's";
+}
+
 TEST_F(BatchEnqueuerTest, TheRefusalOfOtherContentNamesTheWaysOn) {
   WriteInput(10);
   ASSERT_TRUE(Submit().ok());

@@ -69,14 +69,15 @@ absl::StatusOr<Submission> BatchOpener::Open(const SubmitRequest& request,
   absl::StatusOr<Batch> prior = ledger_->FindByRequest(request.tenant, request.request_id);
   if (absl::IsNotFound(prior.status())) return Begin(request, nullptr, stop);
   MUSTER_RETURN_IF_ERROR(prior.status());
-  if (prior->job != job_->name) {
+  const bool is_of_the_job = prior->job == job_->name;
+  if (prior->state == BatchState::kCancelled) {
+    // What it was to replace is to be replaced still.
+    return Begin(request, is_of_the_job && !prior->replaces.empty() ? &*prior : nullptr, stop);
+  }
+  if (!is_of_the_job) {
     return absl::FailedPreconditionError(absl::StrCat("this request id belongs to batch ",
                                                       prior->number, " of job '", prior->job,
                                                       "': choose another one"));
-  }
-  if (prior->state == BatchState::kCancelled) {
-    // What it was to replace is to be replaced still.
-    return Begin(request, prior->replaces.empty() ? nullptr : &*prior, stop);
   }
   if (!request.always_new) return Continue(request, *std::move(prior), stop);
   if (prior->state == BatchState::kComplete) return Begin(request, nullptr, stop);

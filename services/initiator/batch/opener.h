@@ -72,9 +72,9 @@ class BatchOpener {
         trace_sample_(trace_sample) {}
 
   // Finds the batch that `request` continues or repeats, or begins a new one. FailedPrecondition:
-  // the batch is of another job, the input differs from the one that it was made of, or it is bound
-  // to another job revision or handler version; the message says which and what to do. Reads the
-  // whole input at the most once; Cancelled when `stop` is requested meanwhile.
+  // the batch is of another job and not cancelled, the input differs from the one that it was made
+  // of, or it is bound to another job revision or handler version; the message says which and what
+  // to do. Reads the whole input at the most once; Cancelled when `stop` is requested meanwhile.
   absl::StatusOr<Submission> Open(const SubmitRequest& request, const std::stop_token& stop = {});
 
  private:
