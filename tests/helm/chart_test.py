@@ -1221,7 +1221,8 @@ class SchemaTest(ChartTest):
     def test_what_the_reader_of_a_value_would_refuse_is_refused_at_once(self):
         for value in ("mesh.lease=5s1m", "processor.scale.sla.max=", "controller.ownershipLease=1m1h",
                       "tls.certManager.duration=90d", "metrics.serviceMonitor.interval=1.5s", "processor.jobs={retail=0}",
-                      "processor.jobs={retail=1001}", "fullnameOverride=My_Mesh", "nameOverride=mesh-"):
+                      "processor.jobs={retail=1001}", "processor.jobs={Retail}", "processor.jobs={2nd}", "tests.job=2nd",
+                      "fullnameOverride=My_Mesh", "nameOverride=mesh-"):
             self.assertIn("at '/" + value.partition("=")[0].replace(".", "/"), self.refusal(value))
         self.render("mesh.lease=1m30s500ms", "processor.scale.sla.aim=", "tls.certManager.renewBefore=1.5h",
                     "metrics.podMonitor.interval=1m30s", "processor.jobs={retail=1000}", "fullnameOverride=mesh.b")
