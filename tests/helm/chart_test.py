@@ -529,6 +529,10 @@ class ScalingTest(ChartTest):
                                "ScaledObject", "muster-processor-default")["spec"]
         self.assertIn('(muster_queue_backlog{queue=~"retail-python-in|a-b-in|retail-in"})',
                       spec["triggers"][0]["metadata"]["query"])
+        spec = self.render("scaler.mode=keda", "scaler.keda.prometheus=http://p:9090", "scaler.keda.matchers=",
+                           "metrics.enabled=true", "pools.default.scale.queues={in-7,a-in-0,a-in-12}").get(
+                               "ScaledObject", "muster-processor-default")["spec"]
+        self.assertIn('(muster_queue_backlog{queue=~"in-7|a-in|a-in"})', spec["triggers"][0]["metadata"]["query"])
 
     def test_an_hpa_keeps_one_replica(self):
         for name in ("an HPA", "an HPA by CPU"):
