@@ -318,7 +318,7 @@ class BatchLedger : public BatchRecords {
   // choose their request ids without regard to each other.
   virtual absl::StatusOr<Batch> FindByRequest(absl::string_view tenant,
                                               absl::string_view request_id) = 0;
-  // The newest batch with this request id, of any tenant.
+  // The newest batch with this request id, of any tenant; NotFound also once that one is deleted.
   virtual absl::StatusOr<Batch> FindByRequestId(absl::string_view request_id) = 0;
 
   // The newest batch of the job; NotFound when there is none. Passes over batches whose records are
