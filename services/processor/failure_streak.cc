@@ -9,7 +9,8 @@
 namespace muster::processor {
 
 void FailureStreak::Note(const std::string& job, const std::string& item,
-                         const handler::Outcome& outcome, handler::HealthIssues* health) {
+                         const handler::Outcome& outcome, absl::Duration now,
+                         handler::HealthIssues* health) {
   using Kind = handler::Outcome::Kind;
   if (outcome.kind == Kind::kRelease) return;
   const bool has_result = outcome.kind == Kind::kOk;
@@ -26,7 +27,9 @@ void FailureStreak::Note(const std::string& job, const std::string& item,
       return;
     }
     Count& count = is_deferred ? deferrals_ : failures_;
-    if (++count.attempts < std::max(kFailuresUntilTold, 2 * count.told_at)) return;
+    if (++count.attempts == 1) count.since = now;
+    if (count.attempts < std::max(kFailuresUntilTold, 2 * count.told_at)) return;
+    if (is_deferred && now - count.since < kDeferralsUntilTold) return;
     count.told_at = count.attempts;
     const std::string what =
         is_deferred

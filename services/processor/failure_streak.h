@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/time/time.h"
 #include "muster/base/mutex.h"
 #include "muster/handler/handler.h"
 #include "muster/handler/health.h"
@@ -18,21 +19,27 @@ namespace muster::processor {
 // poisonous item costs by default.
 inline constexpr int64_t kFailuresUntilTold = 10;
 
+// Some handlers bound their rate by deferrals, with results in between: deferrals are told only
+// once they have gone on for this time.
+inline constexpr absl::Duration kDeferralsUntilTold = absl::Seconds(10);
+
 // Of all workers of a job. Thread-safe.
 class FailureStreak {
  public:
-  // How an attempt at `item` (batch and index) ended. At kFailuresUntilTold failures without a
-  // result between them, and again whenever they have doubled, the log tells of them; `health`,
-  // which may be null, has them as an issue until one has a result. Deferrals are no failures, and
-  // are told likewise, as what they are. An attempt that was stopped is no attempt.
+  // How an attempt at `item` (batch and index) ended, at the monotonic time `now`. At
+  // kFailuresUntilTold failures without a result between them, and again whenever they have
+  // doubled, the log tells of them; `health`, which may be null, has them as an issue until one has
+  // a result. Deferrals are no failures, and are told likewise, as what they are. An attempt that
+  // was stopped is no attempt.
   void Note(const std::string& job, const std::string& item, const handler::Outcome& outcome,
-            handler::HealthIssues* health) ABSL_LOCKS_EXCLUDED(mu_);
+            absl::Duration now, handler::HealthIssues* health) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Of one kind, since the last result.
   struct Count {
     int64_t attempts = 0;
     int64_t told_at = 0;
+    absl::Duration since;  // the first
   };
 
   base::Mutex mu_;

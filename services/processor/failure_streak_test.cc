@@ -22,7 +22,7 @@ using ::testing::SizeIs;
 class FailureStreakTest : public ::testing::Test {
  protected:
   void Note(const handler::Outcome& outcome) {
-    streak_.Note("billing", absl::StrCat("1/", ++items_), outcome, &health_);
+    streak_.Note("billing", absl::StrCat("1/", ++items_), outcome, now_, &health_);
   }
   void Fail(int64_t times) {
     for (int64_t i = 0; i < times; ++i) Note(handler::Outcome::Retry({}, "no such column"));
@@ -32,6 +32,7 @@ class FailureStreakTest : public ::testing::Test {
   handler::HealthIssues health_;
   FailureStreak streak_;
   int items_ = 0;
+  absl::Duration now_ = absl::Hours(1);
 };
 
 TEST_F(FailureStreakTest, IsTroubleUntilAnAttemptHasAResult) {
@@ -82,6 +83,7 @@ TEST_F(FailureStreakTest, CallsItNoFailureThatItemsArePutOff) {
     Note(handler::Outcome::Defer({}, "the rates are not there"));
   }
   EXPECT_EQ(health_.why(), "");
+  now_ += kDeferralsUntilTold;
   Note(handler::Outcome::Defer({}, "the rates are not there"));
   EXPECT_EQ(health_.why(),
             "it put off 10 attempts, with no result between them; the latest, at item 1/19: "
@@ -89,6 +91,18 @@ TEST_F(FailureStreakTest, CallsItNoFailureThatItemsArePutOff) {
   EXPECT_THAT(log_.lines(), ElementsAre(HasSubstr("a handler puts off each item")));
   Note(handler::Outcome::Ok());
   EXPECT_EQ(health_.why(), "");
+}
+
+// It was called broken and whole again several times a second.
+TEST_F(FailureStreakTest, LeavesAHandlerAloneThatBoundsItsRateByDeferrals) {
+  for (int second = 0; second < 60; ++second) {
+    for (int64_t i = 0; i < 2 * kFailuresUntilTold; ++i) {
+      Note(handler::Outcome::Defer({}, "the backend takes one a second"));
+    }
+    now_ += absl::Seconds(1);
+    Note(handler::Outcome::Ok());
+  }
+  EXPECT_THAT(log_.lines(), IsEmpty());
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ absl::StatusOr<handler::Outcome> HandlerRunner::Run(const handler::ItemContext& 
     outcome = RunOneByOne(*handler, context, records, **results);
   }
   setup_->failures.Note(setup_->job->name, absl::StrCat(context.batch, "/", context.index), outcome,
-                        setup_->health.get());
+                        setup_->clock->Monotonic(), setup_->health.get());
   return outcome;
 }
 
