@@ -26,6 +26,7 @@
 #include "muster/base/names.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/client/batch.h"
 #include "muster/input/byte_source.h"
 #include "muster/os/stop_signals.h"
@@ -157,9 +158,10 @@ std::optional<absl::Duration> AwaitsRoom(const absl::Status& refused,
 std::string HowToGoOn(absl::string_view ended, uint64_t batch, const v1::SubmitHeader& header,
                       const SubmitOptions& options) {
   const std::string& id = header.request_id();
-  const std::string again =
-      absl::StrCat("; run the same command again",
-                   options.always_new ? absl::StrCat(" with --request-id ", id, " for --new") : "");
+  const std::string again = absl::StrCat(
+      "; run the same command again",
+      options.always_new ? absl::StrCat(" with --request-id ", base::ShellQuoted(id), " for --new")
+                         : "");
   if (batch != 0) return absl::StrCat(ended, again, " to go on with batch ", batch);
   return absl::StrCat(ended, " before the initiator said that it has accepted a batch", again,
                       " to go on: request id ", Printable(id), " never makes a second batch");

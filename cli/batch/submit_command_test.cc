@@ -97,8 +97,8 @@ TEST_F(SubmitCommandTest, SaysHowToGoOnWithAnUploadThatIsStopped) {
   const Done anew = Submit({"--wait", "--quiet", "--new"});
   EXPECT_EQ(anew.code, kInterrupted);
   EXPECT_EQ(anew.err,
-            absl::StrCat("muster: stopped; run the same command again with --request-id ",
-                         batches_.submitted().request_id(), " for --new to go on with batch 7\n"));
+            absl::StrCat("muster: stopped; run the same command again with --request-id '",
+                         batches_.submitted().request_id(), "' for --new to go on with batch 7\n"));
 }
 
 TEST_F(SubmitCommandTest, SaysThatNothingIsKnownOfAnUploadThatIsStoppedBeforeItIsAccepted) {
@@ -118,8 +118,8 @@ TEST_F(SubmitCommandTest, SaysThatNothingIsKnownOfAnUploadThatIsStoppedBeforeItI
   const Done anew = Submit({"--new"});
   EXPECT_EQ(anew.code, kInterrupted);
   EXPECT_THAT(anew.err,
-              StartsWith(absl::StrCat(stopped, " with --request-id ",
-                                      batches_.submitted().request_id(), " for --new to go on")));
+              StartsWith(absl::StrCat(stopped, " with --request-id '",
+                                      batches_.submitted().request_id(), "' for --new to go on")));
 }
 
 // Batch 7, as `muster batch watch` and `muster batch submit --wait` follow it.

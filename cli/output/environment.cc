@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/output/format.h"
+#include "muster/base/text.h"
 
 namespace muster::cli {
 namespace {
@@ -52,7 +53,8 @@ void AddDataDir(CLI::App* command, CommonOptions* options) {
 }
 
 std::string DataDirOption(const std::string& data_dir) {
-  return data_dir == CommonOptions().data_dir ? "" : absl::StrCat(" --data-dir '", data_dir, "'");
+  if (data_dir == CommonOptions().data_dir) return "";
+  return absl::StrCat(" --data-dir ", base::ShellQuoted(data_dir));
 }
 
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {

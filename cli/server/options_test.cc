@@ -62,6 +62,7 @@ TEST(DataDirOptionTest, RefusesAFileByName) {
 TEST(DataDirOptionTest, NamesTheDataDirectoryInALineToPasteUnlessItIsTheDefaultOne) {
   EXPECT_EQ(DataDirOption(".muster"), "");
   EXPECT_EQ(DataDirOption("build/demo/muster"), " --data-dir 'build/demo/muster'");
+  EXPECT_EQ(DataDirOption("ada's"), R"( --data-dir 'ada'\''s')");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 namespace muster::base {
 
@@ -168,6 +169,10 @@ std::string Quoted(absl::string_view text) {
     at += character.size();
   }
   return absl::StrCat("'", shown, at < text.size() ? "…'" : "'");
+}
+
+std::string ShellQuoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", R"('\'')"}}), "'");
 }
 
 }  // namespace muster::base

@@ -65,4 +65,7 @@ std::string ListNames(absl::Span<const std::string> names);
 // not printable UTF-8 escaped. A character is never cut in two.
 std::string Quoted(absl::string_view text);
 
+// The whole text as one word of a command that people paste into a shell, in single quotes.
+std::string ShellQuoted(absl::string_view text);
+
 }  // namespace muster::base

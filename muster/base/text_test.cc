@@ -87,6 +87,11 @@ TEST(QuotedTest, IsPrintableUtf8WhateverTheTextWas) {
   EXPECT_EQ(Quoted(std::string(78, 'x') + "é"), "'" + std::string(78, 'x') + "é'");
 }
 
+TEST(ShellQuotedTest, IsOneWordWhateverTheTextIs) {
+  EXPECT_EQ(ShellQuoted("march 2011"), "'march 2011'");
+  EXPECT_EQ(ShellQuoted("ada's $HOME"), R"('ada'\''s $HOME')");
+}
+
 TEST(ListNamesTest, StopsAtSome) {
   EXPECT_EQ(ListNames(kNames), "'measures', 'keys', 'name'");
   const std::string many = ListNames(std::vector<std::string>(100, "a"));

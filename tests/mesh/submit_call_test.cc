@@ -150,7 +150,7 @@ class CutUploadTest : public BatchServiceTest {
   }
 
   static constexpr char kMissing[] =
-      "the rest of its upload is missing: submit it again with --request-id halved, or "
+      "the rest of its upload is missing: submit it again with --request-id 'halved', or "
       "`muster batch cancel 1`";
 };
 
@@ -176,9 +176,10 @@ TEST_F(CutUploadTest, IsGoneOnWithByItsTenant) {
   for (uint64_t seen = 0; Problem(1).empty();) {
     scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
   }
-  EXPECT_EQ(Problem(1),
-            "the rest of its upload is missing: submit it again with --request-id halved --tenant "
-            "acme, or `muster batch cancel 1`");
+  EXPECT_EQ(
+      Problem(1),
+      "the rest of its upload is missing: submit it again with --request-id 'halved' --tenant "
+      "'acme', or `muster batch cancel 1`");
 }
 
 TEST_F(CutUploadTest, IsNoProblemWhileItsSenderMayComeBack) {

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/item/complete_batch.h"
 #include "muster/schedule/occurrence.h"
 #include "services/initiator/batch/scheduler.h"
@@ -49,10 +50,12 @@ absl::Status BatchScheduler::CheckSender(const ledger::Batch& batch) {
                      "`muster batch cancel ",
                      batch.number, "`"));
   }
-  const std::string tenant = batch.tenant.empty() ? "" : absl::StrCat(" --tenant ", batch.tenant);
+  const std::string tenant =
+      batch.tenant.empty() ? "" : absl::StrCat(" --tenant ", base::ShellQuoted(batch.tenant));
   return absl::UnavailableError(
       absl::StrCat("the rest of its upload is missing: submit it again with --request-id ",
-                   batch.request_id, tenant, ", or `muster batch cancel ", batch.number, "`"));
+                   base::ShellQuoted(batch.request_id), tenant, ", or `muster batch cancel ",
+                   batch.number, "`"));
 }
 
 bool BatchScheduler::StatusHere(BatchStatus* batch_status) {
