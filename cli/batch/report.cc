@@ -103,6 +103,9 @@ nlohmann::ordered_json Outcome::Json() const {
 
 std::string Outcome::Text() const {
   const auto number = [](int64_t value) { return Grouped(static_cast<uint64_t>(value)); };
+  const uint64_t now = static_cast<uint64_t>(counted.transactions) - counted_before;
+  const std::string of_these =
+      counted_before > 0 ? absl::StrCat("; this run: ", Counted(now, "transaction")) : "";
   // None: the clock was set back meanwhile.
   const std::string how_long =
       seconds > 0 ? absl::StrFormat(" in %.2f s, %s transactions/s", seconds,
@@ -112,7 +115,7 @@ std::string Outcome::Text() const {
       "batch ", batch, ": ", Counted(static_cast<uint64_t>(counted.transactions), "transaction"),
       " = ", number(counted.aggregated), " aggregated + ", number(counted.rejected), " rejected + ",
       number(counted.dead_lettered), " dead-lettered\n",
-      Counted(static_cast<uint64_t>(counted.items()), "item"), how_long, "\n",
+      Counted(static_cast<uint64_t>(counted.items()), "item"), of_these, how_long, "\n",
       IsLate(promise) ? absl::StrCat("late: ", item::ShowLateness(*promise), "\n") : "",
       multiline.records > 0 ? absl::StrCat(InWords(multiline), "\n") : "");
 }

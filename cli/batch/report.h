@@ -26,6 +26,7 @@ struct Outcome {
   uint64_t batch = 0;
   std::string job;
   report::Progress counted;
+  uint64_t counted_before = 0;  // transactions, by earlier runs: the next two are of the rest
   double seconds = 0;
   double transactions_per_second = 0;
   bool complete = false;

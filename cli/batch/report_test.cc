@@ -59,6 +59,19 @@ TEST(OutcomeTest, SaysNoDurationWhereTheClockWasSetBack) {
   EXPECT_THAT(outcome.Text(), EndsWith("\n2 items\n"));
 }
 
+TEST(OutcomeTest, SaysOfARunThatWentOnHowMuchOfTheBatchItsTimeIsFor) {
+  Outcome outcome;
+  outcome.batch = 7;
+  outcome.counted.items_counted = 20;
+  outcome.counted.transactions = 10'000;
+  outcome.counted_before = 4'000;
+  outcome.seconds = 4;
+  outcome.transactions_per_second = 1500;
+  EXPECT_THAT(
+      outcome.Text(),
+      EndsWith("\n20 items; this run: 6,000 transactions in 4.00 s, 1,500 transactions/s\n"));
+}
+
 TEST(OutcomeTest, WarnsOfRecordsOfSeveralLinesUnlessTheJobExpectsThem) {
   Outcome outcome;
   outcome.batch = 7;

@@ -111,6 +111,7 @@ Outcome OutcomeOf(const RunSummary& summary) {
   outcome.batch = summary.batch.number;
   outcome.job = summary.batch.job;
   outcome.counted = summary.progress;
+  outcome.counted_before = summary.counted_before;
   outcome.seconds = absl::ToDoubleSeconds(summary.lapse);
   outcome.transactions_per_second = PerSecond(summary);
   outcome.complete = summary.complete;
