@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "services/queue-gateway/operations/acl.h"
 #include "services/queue-gateway/operations/names.h"
@@ -25,6 +26,13 @@ protocol::Error FromMetadataStatus(const absl::Status& status) {
   return protocol::FromStore(status);
 }
 
+// Names count in any case: some clients send them in lower case whatever their program says.
+queue::Metadata WithLoweredNames(const queue::Metadata& metadata) {
+  queue::Metadata lowered;
+  for (const auto& [name, value] : metadata) lowered.emplace(absl::AsciiStrToLower(name), value);
+  return lowered;
+}
+
 std::optional<protocol::Error> CheckSettings(const Call& call, const queue::Metadata& metadata,
                                              const Stores& stores) {
   const auto settings = ReadSettings(metadata, call.resource.queue, stores.queues->traits());
@@ -42,7 +50,9 @@ Outcome CreateQueue(const Call& call, const Stores& stores) {
   const auto there = stores.queues->GetMetadata(call.queue());
   if (!there.ok() && !absl::IsNotFound(there.status())) return protocol::FromStore(there.status());
   if (there.ok()) {
-    if (*there != *metadata) return ErrorCode::kQueueAlreadyExists;
+    if (WithLoweredNames(*there) != WithLoweredNames(*metadata)) {
+      return ErrorCode::kQueueAlreadyExists;
+    }
     return protocol::Empty(204);
   }
   const absl::Status created = stores.queues->CreateQueue(call.queue(), *metadata);

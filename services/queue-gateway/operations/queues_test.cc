@@ -28,6 +28,15 @@ TEST_F(QueueOperationsTest, CreatesAQueueOnceAndSaysWhetherItIsTheSame) {
   EXPECT_EQ(Status("PUT", "/queue"), "409 QueueAlreadyExists");
 }
 
+// As by the SDKs for Python and for JavaScript, of which one sends the names in lower case.
+TEST_F(QueueOperationsTest, TakesAQueueForTheSameWhateverTheCaseOfItsMetadataNames) {
+  EXPECT_EQ(Status("PUT", "/queue", "", {{"x-ms-meta-Owner", "Me"}, {"x-ms-meta-b", "2"}}), "201");
+  EXPECT_EQ(Status("PUT", "/queue", "", {{"x-ms-meta-B", "2"}, {"x-ms-meta-owner", "Me"}}), "204");
+  EXPECT_EQ(Status("PUT", "/queue", "", {{"x-ms-meta-b", "2"}, {"x-ms-meta-owner", "me"}}),
+            "409 QueueAlreadyExists");
+  EXPECT_EQ(Header(Ask("GET", "/queue?comp=metadata"), "x-ms-meta-Owner"), "Me");
+}
+
 TEST_F(QueueOperationsTest, DeletesAQueueWithWhatItHolds) {
   Create("queue");
   Put("x");
