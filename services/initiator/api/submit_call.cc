@@ -84,10 +84,6 @@ absl::StatusOr<batch::InlineContent> WholeIn(const v1::SubmitRequest& content,
 
 }  // namespace
 
-SubmitCall::~SubmitCall() {
-  if (is_sender_) scheduler_->NoteSenderGone(batch_.number);
-}
-
 absl::Status SubmitCall::Run() {
   v1::SubmitRequest request;
   if (!Read(&request)) return absl::CancelledError("the upload ended before its header");
@@ -135,8 +131,7 @@ absl::Status SubmitCall::TakePieces(const v1::SubmitHeader& header) {
 
 absl::Status SubmitCall::TakeOver() {
   // First: an upload that has no sender may expire, also one that cannot be opened.
-  scheduler_->NoteSender(batch_.number);
-  is_sender_ = true;
+  sender_.emplace(scheduler_, batch_.number);
   MUSTER_ASSIGN_OR_RETURN(upload_, uploads_->Get(batch_.number));
   ticket_ = upload_->TakeOver();
   return CheckCancelled();

@@ -14,6 +14,7 @@
 #include "muster/rpc/stream_limiter.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "services/initiator/batch/scheduler.h"
+#include "services/initiator/batch/upload_sender.h"
 #include "services/initiator/submit/submissions.h"
 #include "services/initiator/submit/upload_syncer.h"
 #include "services/initiator/submit/uploads.h"
@@ -44,7 +45,6 @@ class SubmitCall {
         place_(place),
         context_(context),
         stream_(stream) {}
-  ~SubmitCall();
   SubmitCall(const SubmitCall&) = delete;
   SubmitCall& operator=(const SubmitCall&) = delete;
 
@@ -96,8 +96,8 @@ class SubmitCall {
   ledger::Batch batch_;
   std::shared_ptr<submit::Upload> upload_;  // null: all of the content is here, or was once
   uint64_t ticket_ = 0;
-  bool is_sender_ = false;                      // the scheduler knows
   std::optional<submit::UploadSyncer> syncer_;  // while content may arrive; uses all of these
+  std::optional<batch::UploadSender> sender_;   // once the upload is taken over
 };
 
 }  // namespace muster::initiator::api

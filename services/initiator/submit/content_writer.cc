@@ -15,14 +15,9 @@ constexpr size_t kGatheredBytes = size_t{256} << 10;
 
 }  // namespace
 
-ContentWriter::~ContentWriter() {
-  if (sent_ != 0) tools_.scheduler->NoteSenderGone(sent_);
-}
-
 absl::Status ContentWriter::Begin(ledger::Batch batch) {
   // First: an upload that has no sender may expire, also one that cannot be opened.
-  tools_.scheduler->NoteSender(batch.number);
-  sent_ = batch.number;
+  sender_.emplace(tools_.scheduler, batch.number);
   MUSTER_ASSIGN_OR_RETURN(upload_, tools_.uploads->Get(batch.number));
   ticket_ = upload_->TakeOver();
   // BatchScheduler::Cancel refuses an upload only if it is open by then.

@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/fingerprint.h"
 #include "muster/ledger/batch_ledger.h"
+#include "services/initiator/batch/upload_sender.h"
 #include "services/initiator/submit/submit_whole.h"
 #include "services/initiator/submit/uploads.h"
 
@@ -22,7 +24,6 @@ namespace muster::initiator::submit {
 class ContentWriter {
  public:
   explicit ContentWriter(const SubmitTools& tools) : tools_(tools) {}
-  ~ContentWriter();
   ContentWriter(const ContentWriter&) = delete;
   ContentWriter& operator=(const ContentWriter&) = delete;
 
@@ -43,7 +44,6 @@ class ContentWriter {
   absl::Status Flush();
 
   const SubmitTools tools_;
-  uint64_t sent_ = 0;  // the batch that the scheduler has this for the sender of; 0: none
   ledger::Batch batch_;
   std::shared_ptr<Upload> upload_;  // as Uploads::Get has it
   uint64_t ticket_ = 0;
@@ -51,6 +51,7 @@ class ContentWriter {
   uint64_t size_ = 0;   // bytes before piece_
   base::Fingerprinter hash_;
   std::string piece_;
+  std::optional<batch::UploadSender> sender_;  // once it has begun
 };
 
 }  // namespace muster::initiator::submit

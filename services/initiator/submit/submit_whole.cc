@@ -12,6 +12,7 @@
 #include "muster/base/status.h"
 #include "muster/rpc/status.h"
 #include "services/initiator/batch/source.h"
+#include "services/initiator/batch/upload_sender.h"
 
 namespace muster::initiator::submit {
 namespace {
@@ -31,23 +32,8 @@ std::optional<uint64_t> BatchIn(const absl::Status& refused) {
   return is_number ? std::optional<uint64_t>(batch) : std::nullopt;
 }
 
-// The caller counts as the sender of the content until it returns.
-class Sending {
- public:
-  Sending(batch::BatchScheduler* scheduler, uint64_t batch) : scheduler_(scheduler), batch_(batch) {
-    scheduler_->NoteSender(batch_);
-  }
-  ~Sending() { scheduler_->NoteSenderGone(batch_); }
-  Sending(const Sending&) = delete;
-  Sending& operator=(const Sending&) = delete;
-
- private:
-  batch::BatchScheduler* const scheduler_;  // not owned
-  const uint64_t batch_;
-};
-
 absl::Status Send(const SubmitTools& tools, uint64_t batch, absl::string_view content) {
-  const Sending sending(tools.scheduler, batch);
+  const batch::UploadSender sender(tools.scheduler, batch);
   MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<Upload> upload, tools.uploads->Get(batch));
   const uint64_t ticket = upload->TakeOver();
   uint64_t offset = upload->size_so_far();
