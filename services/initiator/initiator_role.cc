@@ -2,7 +2,6 @@
 #include "services/initiator/initiator_role.h"
 
 #include <utility>
-#include <variant>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
@@ -10,9 +9,6 @@
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/content/ledger_content.h"
-#include "muster/item/held_key_admin.h"
-#include "muster/item/held_keys.h"
-#include "muster/item/queue_names.h"
 #include "muster/partition/member_metrics.h"
 #include "muster/release/releases.h"
 #include "muster/schedule/occurrence.h"
@@ -39,10 +35,10 @@
 #include "services/initiator/schedule_metrics.h"
 #include "services/initiator/submit/handler_versions.h"
 #include "services/initiator/submit/submit_whole.h"
+#include "services/initiator/wait_sources.h"
 #include "services/queue-admin/queue_service.h"
 
 namespace muster::initiator {
-
 namespace {
 
 // A restart skips at most so many batch numbers, which stay short for people.
@@ -50,8 +46,6 @@ constexpr int64_t kReservedNumbers = 10;
 // A controller that does not answer within this time counts as away; the initiator asks it again
 // later.
 constexpr absl::Duration kControllerTimeout = absl::Seconds(10);
-// Of a question whose answer only makes the status of a batch more helpful.
-constexpr absl::Duration kAgentTimeout = absl::Seconds(1);
 // The heartbeat's contract names it; they take a tenth of a heartbeat's room.
 constexpr size_t kMaxHeldQueues = 64;
 
@@ -70,30 +64,6 @@ std::optional<stream::PartitionExtent> ExtentOfStream(stream::EventStreamStore* 
   if (!stream::ValidateStreamName(stream).ok()) return std::nullopt;
   const absl::StatusOr<stream::PartitionExtent> extent = streams->Extent(stream, partition);
   return extent.ok() ? std::optional<stream::PartitionExtent>(*extent) : std::nullopt;
-}
-
-// None where that cannot be told: it is for a sentence alone.
-item::HeldSummary HeldKeysOf(const std::string& name, const std::string& account,
-                             job::JobRegistry* jobs, sync::OptimisticSyncStore* records) {
-  const auto job = jobs->GetDefinition(name);
-  if (!job.ok() || job->on_poison != job::OnPoison::kHold) return {};
-  item::HeldKeyStore keys(records);
-  const auto held =
-      item::CountHeldKeys(item::InputQueues(account, name, job->queue.partitions), keys);
-  return held.ok() ? *held : item::HeldSummary();
-}
-
-// As of a linked one where that cannot be told: it is for a sentence alone.
-api::HandlerKind KindOfHandler(const std::string& name, job::JobRegistry* jobs) {
-  const auto job = jobs->GetDefinition(name);
-  if (!job.ok()) return {};
-  api::HandlerKind kind;
-  kind.is_of_job_file = !std::holds_alternative<job::LinkedHandlerSpec>(job->handler);
-  if (const auto* const grpc = std::get_if<job::GrpcHandlerSpec>(&job->handler)) {
-    kind.server = grpc->address;
-    kind.version = grpc->version;
-  }
-  return kind;
 }
 
 }  // namespace
@@ -124,14 +94,10 @@ struct InitiatorRole::Parts {
                             scheduler.Advance(item.batch);
                           }}),
         quotes({&jobs, &agent, role->ledger_.get(), role->clock_}, role->host_.account),
-        wait_reasons({[role] { return role->membership_->roster().List(v1::ROLE_PROCESSOR); },
-                      [role] { return !role->Controllers().empty(); },
-                      [role, this] { return role->StartedTargets(&agent); },
-                      [role, this, records = stores.sync](const std::string& job) {
-                        return HeldKeysOf(job, role->host_.account, &jobs, records);
-                      },
-                      [this](const std::string& job) { return KindOfHandler(job, &jobs); }},
-                     role->host_.account, role->clock_),
+        wait_reasons(
+            WaitSources({role->membership_.get(), &agent, &jobs, stores.sync, role->host_.account,
+                         [role] { return !role->Controllers().empty(); }}),
+            role->host_.account, role->clock_),
         numbers(stores.sync, batch::kBatchNumbers,
                 {.range_size = kReservedNumbers,
                  .begin_at =
@@ -424,20 +390,6 @@ std::vector<std::string> InitiatorRole::Processors() const {
     if (!entry.leaving) instances.push_back(entry.heartbeat.instance().instance());
   }
   return instances;
-}
-
-std::vector<v1::ScalingTarget> InitiatorRole::StartedTargets(
-    client::ScalingLeaderClient* agent) const {
-  using Stub = v1::ScalingService::Stub;
-  if (membership_->AddressesOf(v1::ROLE_SCALING_AGENT).empty()) return {};
-  // Any agent answers GetAgent; the client asks the one that has answered this.
-  const auto targets = agent->Unary<v1::ListTargetsResponse>(
-      &Stub::ListTargets, v1::ListTargetsRequest(), kAgentTimeout);
-  if (!targets.ok()) return {};
-  const auto leader =
-      agent->Unary<v1::GetAgentResponse>(&Stub::GetAgent, v1::GetAgentRequest(), kAgentTimeout);
-  if (!leader.ok() || !client::StartsReplicas(*leader)) return {};
-  return {targets->targets().begin(), targets->targets().end()};
 }
 
 absl::StatusOr<std::optional<uint64_t>> InitiatorRole::FindRunningBatch(

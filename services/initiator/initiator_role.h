@@ -18,7 +18,6 @@
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/remote/remote_report_client.h"
 #include "muster/sync/unique_id_generator.h"
-#include "muster/v1/scaling_service.pb.h"
 #include "services/host/host_options.h"
 #include "services/host/membership.h"
 #include "services/host/role.h"
@@ -81,8 +80,6 @@ class InitiatorRole final : public host::Role {
   int64_t HeldBackFrom(const queue::QueueId& queue) const;
   // The instance names of the live processors.
   std::vector<std::string> Processors() const;
-  // The targets whose replicas the leading scaling agent starts and stops; empty where none does.
-  std::vector<v1::ScalingTarget> StartedTargets(client::ScalingLeaderClient* agent) const;
   absl::StatusOr<std::optional<uint64_t>> FindRunningBatch(absl::string_view job) const;
 
   const host::HostOptions host_;
