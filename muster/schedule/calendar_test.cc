@@ -96,6 +96,12 @@ TEST(CalendarTest, HasShorthands) {
   EXPECT_EQ(FirstOf("@midnight", kThursday), FirstOf("@daily", kThursday));
 }
 
+// As in Vixie's cron; many libraries take either day here.
+TEST(CalendarTest, ADayFieldThatBeginsWithAStarRestrictsTheOther) {
+  EXPECT_EQ(FirstOf("0 0 */2 * MON", kThursday), absl::CivilMinute(2026, 12, 7, 0, 0));
+  EXPECT_EQ(FirstOf("0 0 1-31/2 * MON", kThursday), absl::CivilMinute(2026, 11, 27, 0, 0));
+}
+
 TEST(CalendarTest, TheRarestDaysAreFound) {
   EXPECT_EQ(FirstOf("0 0 29 2 *", absl::CivilMinute(2096, 3, 1, 0, 0)),
             absl::CivilMinute(2104, 2, 29, 0, 0));
