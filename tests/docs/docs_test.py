@@ -5,7 +5,8 @@
 
 Relative links in Markdown files lead to files, and those with a #fragment to a heading; each
 `Suite.Test` that docs/requirements.md names is a test in the source; each method that docs/policy.md
-names is one of the protos; and each message that heads a part of docs/faq.md is in the code.
+names is one of the protos; each message that heads a part of docs/faq.md is in the code; and the layers
+of docs/walk.md are those that the build holds.
 """
 
 import fnmatch
@@ -18,6 +19,7 @@ LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)]*))?\)")
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 CITED_TEST = re.compile(r"`(\w+)\.([A-Z]\w+)`")
+LIBRARY = re.compile(r"^muster_library\(([\w-]+) LAYER (\d+)", re.MULTILINE)
 DEFINED_TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.MULTILINE)
 
 
@@ -86,11 +88,26 @@ def unknown_messages(root):
                 yield f"docs/faq.md: no such message in the code: {fragment}"
 
 
+def misplaced_libraries(root):
+    said = {}
+    for row in re.findall(r"^\| (\d[\d, –]*) \| (.*) \|$", (root / "docs" / "walk.md").read_text(encoding="utf-8"),
+                          re.MULTILINE):
+        ends = [int(number) for number in re.findall(r"\d+", row[0])]
+        said.update(dict.fromkeys(re.findall(r"`([\w-]+)`", row[1]), range(ends[0], ends[-1] + 1)))
+    for folder in ("muster", "services", "cli"):
+        for file in (root / folder).rglob("CMakeLists.txt"):
+            for library, layer in LIBRARY.findall(file.read_text(encoding="utf-8")):
+                if library.endswith("_conformance"):
+                    continue  # the walk says it of all of them
+                if int(layer) not in said.get(library, ()):
+                    yield f"docs/walk.md: the layer of {library} is {layer}"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     problems = [*broken_links(root), *unknown_tests(root), *unknown_methods(root),
-                *unknown_messages(root)]
-    print("\n".join(problems) or "every link, test, method and message is there")
+                *unknown_messages(root), *misplaced_libraries(root)]
+    print("\n".join(problems) or "every link, test, method, message and library is there")
     sys.exit(1 if problems else 0)
 
 
