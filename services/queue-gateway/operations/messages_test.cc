@@ -181,6 +181,21 @@ TEST_F(MessageOperationsTest, AsksForTheIdAndTheReceiptOfOneMessage) {
   EXPECT_THAT(Texts(Get("?numofmessages=2")), ElementsAre("1", "2"));
 }
 
+// A worker that is late with a message of a queue that was made anew must learn that it is gone.
+TEST_F(MessageOperationsTest, TakesAMessageOfAnotherQueueForOneThatIsNotThere) {
+  const Received old = Put("1");
+  Create("other");
+  EXPECT_EQ(Status("POST", "/other/messages", Message("2")), "201");
+  EXPECT_EQ(Status("DELETE", absl::StrCat("/other/messages/", old.id, "?popreceipt=", old.receipt)),
+            "404 MessageNotFound");
+  EXPECT_EQ(Status("DELETE", "/queue"), "204");
+  Create("queue");
+  Put("3");
+  EXPECT_EQ(Status("DELETE", Settle(old)), "404 MessageNotFound");
+  EXPECT_EQ(Status("PUT", Settle(old, "&visibilitytimeout=0")), "404 MessageNotFound");
+  EXPECT_THAT(Texts(Get()), ElementsAre("3"));
+}
+
 TEST_F(MessageOperationsTest, UpdatesVisibilityAndText) {
   Put("1");
   const Received message = Get().at(0);

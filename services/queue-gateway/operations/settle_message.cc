@@ -43,18 +43,8 @@ auto Settled(const Settle& settle, base::Clock* clock) {
   }
 }
 
-// Of one message: NotFound is the message's here, and InvalidArgument is that of a receipt that the
-// queue never gave.
-protocol::Error FromSettle(const absl::Status& status) {
-  if (absl::IsNotFound(status)) return ErrorCode::kMessageNotFound;
-  if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) {
-    return ErrorCode::kPopReceiptMismatch;
-  }
-  return protocol::FromStore(status);
-}
-
-// The receipt was not given for the message. A caller that names no queue, or no message, learns
-// that first; an engine that cannot look a message up by its id does not tell.
+// The receipt is not that of the message. A caller that names no queue, or no message, learns that
+// first; an engine that cannot look a message up by its id does not tell.
 protocol::Error NoSuchReceipt(const Call& call, const Stores& stores) {
   const auto there = stores.queues->Holds(call.queue(), call.resource.message_id);
   if (there.ok()) return *there ? ErrorCode::kPopReceiptMismatch : ErrorCode::kMessageNotFound;
@@ -62,6 +52,16 @@ protocol::Error NoSuchReceipt(const Call& call, const Stores& stores) {
   const auto metadata = stores.queues->GetMetadata(call.queue());
   if (!metadata.ok()) return protocol::FromStore(metadata.status());
   return ErrorCode::kPopReceiptMismatch;
+}
+
+// Of one message: NotFound is the message's here. A receipt of another queue, or of one that was
+// deleted and made again, points at a place where another message may lie.
+protocol::Error FromSettle(const absl::Status& status, const Call& call, const Stores& stores) {
+  if (absl::IsNotFound(status)) return ErrorCode::kMessageNotFound;
+  if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) {
+    return NoSuchReceipt(call, stores);
+  }
+  return protocol::FromStore(status);
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Outcome UpdateMessage(const Call& call, const Stores& stores) {
               stores.clock);
   if (!updated.ok()) return protocol::FromStore(updated.status());
   const absl::StatusOr<queue::UpdateResult>& result = updated->front();
-  if (!result.ok()) return FromSettle(result.status());
+  if (!result.ok()) return FromSettle(result.status(), call, stores);
   return protocol::Empty(
       204, {{"x-ms-popreceipt", PopReceiptOf(result->receipt, call.resource.message_id)},
             {"x-ms-time-next-visible", protocol::HttpDate(result->next_visible_time)}});
@@ -103,7 +103,7 @@ Outcome DeleteMessage(const Call& call, const Stores& stores) {
       [&] { return stores.queues->Delete(call.queue(), absl::MakeConstSpan(&*receipt, 1)); },
       stores.clock);
   if (!deleted.ok()) return protocol::FromStore(deleted.status());
-  if (!deleted->front().ok()) return FromSettle(deleted->front());
+  if (!deleted->front().ok()) return FromSettle(deleted->front(), call, stores);
   return protocol::Empty(204);
 }
 
