@@ -39,6 +39,7 @@
 namespace muster::queue::jetstream {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -86,6 +87,25 @@ TEST_P(JetStreamQueueStoreTest, SetsAMessageAsideOnlyOnceHoweverOftenItIsAsked) 
   ASSERT_EQ(poison->size(), 1u);
   EXPECT_THAT(poison->front().cause.reason, HasSubstr("line one\r\nline two \"quoted\" "));
   EXPECT_EQ(store().Stats(queue_)->poison, 1);
+}
+
+// A queue that is made again gives the sequences again. A worker that was late with a message of
+// the one before deleted a message of the new one, which nobody had received.
+TEST_P(JetStreamQueueStoreTest, KeepsTheMessagesOfANewQueueFromReceiptsOfTheOneBefore) {
+  const auto put = store().Put(queue_, Bodies(1));
+  ASSERT_TRUE(put.ok()) << put.status();
+  const queue::Receipt got = store().Receive(queue_, {1})->front().receipt;
+  ASSERT_TRUE(store().DeleteQueue(queue_).ok());
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  queue::NewMessage other;
+  other.body = "other";
+  ASSERT_TRUE(store().Put(queue_, {other}).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Delete(queue_, {put->front().receipt})->front()));
+  EXPECT_TRUE(absl::IsNotFound(store().Delete(queue_, {got})->front()));
+  queue::UpdateRequest given_back;
+  given_back.receipt = got;
+  EXPECT_TRUE(absl::IsNotFound(store().Update(queue_, {given_back})->front().status()));
+  EXPECT_THAT(Drain(), ElementsAre("other"));
 }
 
 // nats-server 2.9.10 makes two consumers of one name when two processes ask at the same moment, and

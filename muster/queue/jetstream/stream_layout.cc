@@ -297,8 +297,13 @@ queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery) 
   return Seal(queue, delivery.ack_subject);
 }
 
-queue::Receipt ReceiptOfPut(const queue::QueueId& queue, uint64_t sequence) {
-  return Seal(queue, absl::StrCat(kPutPrefix, sequence));
+std::string BodySumOf(absl::string_view body) {
+  return absl::StrCat(absl::Hex(base::Fingerprint(body).low));
+}
+
+queue::Receipt ReceiptOfPut(const queue::QueueId& queue, uint64_t sequence,
+                            absl::string_view body) {
+  return Seal(queue, absl::StrCat(kPutPrefix, sequence, ".", BodySumOf(body)));
 }
 
 absl::StatusOr<ReadReceipt> ParseReceipt(const queue::QueueId& queue, absl::string_view receipt) {
@@ -311,7 +316,10 @@ absl::StatusOr<ReadReceipt> ParseReceipt(const queue::QueueId& queue, absl::stri
   ReadReceipt read;
   if (absl::ConsumePrefix(&content, kPutPrefix)) {
     read.of_put = true;
-    if (!absl::SimpleAtoi(content, &read.delivery.sequence)) return refused;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(content, absl::MaxSplits('.', 1));
+    if (!absl::SimpleAtoi(parts.first, &read.delivery.sequence)) return refused;
+    read.body_sum = std::string(parts.second);
     return read;
   }
   MUSTER_ASSIGN_OR_RETURN(read.delivery, ParseAckSubject(content));

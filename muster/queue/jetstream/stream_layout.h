@@ -145,13 +145,16 @@ std::string AgainAfter(absl::Duration delay);
 // server look through all that is in flight: 8 ms for 65,000 messages.
 inline constexpr char kAgainSoon[] = "-NAK {\"delay\": 1}";
 
-// The receipt of a delivered message, or (Put) of a message stored under `sequence`.
+// The receipt of a delivered message, or (Put) of a message stored under `sequence`. When the
+// server took that one it does not say, so the body tells it from another one of that sequence.
 queue::Receipt ReceiptOf(const queue::QueueId& queue, const Delivery& delivery);
-queue::Receipt ReceiptOfPut(const queue::QueueId& queue, uint64_t sequence);
+queue::Receipt ReceiptOfPut(const queue::QueueId& queue, uint64_t sequence, absl::string_view body);
+std::string BodySumOf(absl::string_view body);
 
 struct ReadReceipt {
   bool of_put = false;
-  Delivery delivery;  // of a put: only its sequence
+  Delivery delivery;     // of a put: only its sequence
+  std::string body_sum;  // of a put
 };
 
 // InvalidArgument: not a receipt of this queue.

@@ -100,15 +100,17 @@ TEST(ReceiptTest, HoldsADelivery) {
 }
 
 TEST(ReceiptTest, HoldsAPut) {
-  const auto read = ParseReceipt(kWork, ReceiptOfPut(kWork, 17));
+  const auto read = ParseReceipt(kWork, ReceiptOfPut(kWork, 17, "body"));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->of_put);
+  EXPECT_EQ(read->body_sum, BodySumOf("body"));
+  EXPECT_NE(read->body_sum, BodySumOf("other"));
   EXPECT_EQ(read->delivery.sequence, 17u);
 }
 
 TEST(ReceiptTest, IsGoodForItsQueueOnly) {
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(ParseReceipt({"acme", "other"}, ReceiptOfPut(kWork, 17)).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      ParseReceipt({"acme", "other"}, ReceiptOfPut(kWork, 17, "body")).status()));
 }
 
 }  // namespace

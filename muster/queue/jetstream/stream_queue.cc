@@ -23,6 +23,11 @@ absl::Status OnlyDelete(const queue::QueueId& queue) {
       "queue '", queue.ToString(), "': the receipt of a put only deletes, with this engine"));
 }
 
+absl::Status GoneWithItsQueue(const queue::QueueId& queue) {
+  return absl::NotFoundError(
+      absl::StrCat("queue '", queue.ToString(), "': the receipt is of a queue that was deleted"));
+}
+
 // Whether the holder gives the message back.
 bool LetsGo(const queue::UpdateRequest& request) {
   return request.attempt_ended || request.visibility == absl::ZeroDuration();
@@ -103,6 +108,22 @@ bool StreamQueue::HasLapsed(const Delivery& delivery) const {
   return lease.has_value() && (lease->ends <= Now() || WasGivenBack(*lease));
 }
 
+absl::StatusOr<bool> StreamQueue::IsReplaced(const Delivery& delivery) {
+  const std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
+  if (lease.has_value() && lease->ends > Now()) return false;
+  const auto stored = jetstream_->GetMessage(StreamOf(id_), delivery.sequence);
+  if (absl::IsNotFound(stored.status())) return false;
+  MUSTER_RETURN_IF_ERROR(stored.status());
+  return KeyOf(stored->sequence, stored->time) != delivery.key();
+}
+
+absl::Status StreamQueue::DeletePut(const ReadReceipt& put) {
+  MUSTER_ASSIGN_OR_RETURN(const nats::StoredMessage stored,
+                          jetstream_->GetMessage(StreamOf(id_), put.delivery.sequence));
+  if (BodySumOf(stored.data) != put.body_sum) return GoneWithItsQueue(id_);
+  return jetstream_->DeleteMessage(StreamOf(id_), put.delivery.sequence);
+}
+
 absl::Status StreamQueue::EndAttempt(const Delivery& delivery,
                                      const queue::UpdateRequest& request) {
   MUSTER_ASSIGN_OR_RETURN(const Lease lease, LeaseOf(delivery));
@@ -128,6 +149,8 @@ absl::StatusOr<StreamQueue::AckRequest> StreamQueue::AckRequestFor(
   MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, request.receipt));
   if (read.of_put) return OnlyDelete(id_);
   if (HasLapsed(read.delivery)) return NotHeld(id_);
+  MUSTER_ASSIGN_OR_RETURN(const bool replaced, IsReplaced(read.delivery));
+  if (replaced) return GoneWithItsQueue(id_);
   if (request.body.has_value()) {
     return absl::FailedPreconditionError("JetStream cannot replace the body of a message");
   }
@@ -192,7 +215,7 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
     results[i] = read.status();
     if (!read.ok()) continue;
     if (read->of_put) {
-      results[i] = jetstream_->DeleteMessage(StreamOf(id_), read->delivery.sequence);
+      results[i] = DeletePut(*read);
       continue;
     }
     const std::optional<Lease> lease =
@@ -201,6 +224,9 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
       results[i] = NotHeld(id_);
       continue;
     }
+    const absl::StatusOr<bool> replaced = IsReplaced(read->delivery);
+    results[i] = replaced.value_or(false) ? GoneWithItsQueue(id_) : replaced.status();
+    if (!results[i].ok()) continue;
     acks.push_back({i, read->delivery.ack_subject, "+ACK"});
     deliveries.push_back(std::move(read->delivery));
   }

@@ -113,12 +113,13 @@ absl::StatusOr<std::vector<queue::PutResult>> StreamQueue::Put(
                  window.size());
     for (const absl::StatusOr<nats::PubAck>& ack : *acks) {
       if (!ack.ok()) return PutFailed(is_first && AllRefused(*acks), ack.status());
+      const queue::NewMessage& message = messages[results.size()];
       queue::PutResult& result = results.emplace_back();
       result.message_id = MessageIdOf(id_, ack->sequence);
       result.position = ack->sequence;
       result.duplicate = ack->duplicate;
       if (ack->duplicate) continue;  // the server does not say when the first was put
-      result.receipt = ReceiptOfPut(id_, ack->sequence);
+      result.receipt = ReceiptOfPut(id_, ack->sequence, message.body);
       result.insertion_time = result.next_visible_time = now;
       result.expiration_time = absl::InfiniteFuture();
     }
