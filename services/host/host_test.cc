@@ -524,6 +524,7 @@ TEST_F(HostTest, EndsWithTheErrorOfAStoreOfItsOwnThatTakesNothingMore) {
   signal(SIGXFSZ, before);
   EXPECT_THAT(Await().message(), HasSubstr("must be opened again"));
   EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 30s", "close"));
+  host_.reset();  // before its folder goes
 }
 
 TEST_F(HostTest, EndsAtOnceWhereWaitingIsOfNoUse) {
