@@ -196,7 +196,7 @@ void CheckJobs(const MeshClient& mesh, const Workforce& workforce, absl::Time no
 
 // Why the oldest poison message of the queue was given up; empty: it cannot be read.
 std::string OldestCause(QueueAdmin& admin, const queue::QueueId& id) {
-  const absl::StatusOr<std::vector<queue::PoisonMessage>> oldest = admin.Poison(id, 1);
+  const absl::StatusOr<std::vector<queue::PoisonMessage>> oldest = admin.Poison(id, "", 1);
   if (!oldest.ok() || oldest->empty() || oldest->front().cause.reason.empty()) return "";
   return absl::StrCat(", the oldest: ",
                       base::Printable(oldest->front().cause.reason, kMaxCauseBytes));
