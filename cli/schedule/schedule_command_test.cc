@@ -172,7 +172,8 @@ TEST_F(ScheduleCommandTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(Create("a", {"--cron", "@daily", "--time-zone", "Atlantis"}).err,
               HasSubstr("no time zone 'Atlantis'"));
   EXPECT_THAT(Create("A", {"--cron", "@daily"}).err, HasSubstr("spec.name: must be 1 to 48"));
-  EXPECT_THAT(Create("a", {"--at", "2011-11-10T00:00:00Z"}).err, HasSubstr("spec.at: is past"));
+  EXPECT_THAT(Create("a", {"--at", "2011-11-10T00:00[Europe/Berlin]"}).err,
+              HasSubstr("spec.at: is past: 2011-11-09T23:00:00Z"));
   EXPECT_THAT(
       RunSchedule({"create", "a", "--job", "other", "--input", input_, "--cron", "@daily"}).err,
       HasSubstr("no job 'other'"));

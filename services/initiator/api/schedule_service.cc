@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "muster/base/names.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
@@ -89,7 +90,10 @@ grpc::Status ScheduleService::CreateSchedule(grpc::ServerContext* context,
     const bool is_past = spec.has_at() && base::FromProto(spec.at()) <= deps_.clock->Now();
     // A call that is repeated may come after the time.
     if (is_past && absl::IsNotFound(deps_.store->Find(spec.name()).status())) {
-      return rpc::BadField("spec.at", "is past");
+      return rpc::BadField("spec.at",
+                           absl::StrCat("is past: ", absl::FormatTime("%Y-%m-%dT%H:%M:%E*SZ",
+                                                                      base::FromProto(spec.at()),
+                                                                      absl::UTCTimeZone())));
     }
     MUSTER_ASSIGN_OR_RETURN(const v1::ScheduleRecord record,
                             deps_.store->Create(spec, request->content()));
