@@ -102,12 +102,14 @@ absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
 }
 
 absl::StatusOr<std::unique_ptr<stream::EventStreamStore>> OpenEventStreamStore(
-    absl::string_view url, Mode mode, base::Clock* clock, telemetry::Registry* metrics) {
+    absl::string_view url, Mode mode, base::Clock* clock, telemetry::Registry* metrics,
+    std::function<void(const absl::Status&)> on_failure) {
   MUSTER_ASSIGN_OR_RETURN(const std::string dir,
                           Rest("event stream", url, kRocksDb, Elsewhere::kNats));
   stream::rocksdb::Options options;
   options.clock = clock;
   options.read_only = mode == Mode::kReadOnly;
+  options.on_failure = std::move(on_failure);
   options.metrics = metrics;
   return stream::rocksdb::RocksDbEventStreamStore::Open(dir, options);
 }
@@ -308,8 +310,11 @@ absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> Backends::OpenSyncSto
 }
 
 absl::StatusOr<std::unique_ptr<stream::EventStreamStore>> Backends::OpenEventStreamStore(
-    absl::string_view url, Mode mode, base::Clock* clock) {
-  if (!IsNatsUrl(url)) return backend::OpenEventStreamStore(url, mode, clock, metrics_);
+    absl::string_view url, Mode mode, base::Clock* clock,
+    std::function<void(const absl::Status&)> on_failure) {
+  if (!IsNatsUrl(url)) {
+    return backend::OpenEventStreamStore(url, mode, clock, metrics_, std::move(on_failure));
+  }
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
   stream::jetstream::Options options;
   options.bucket = options_.bucket;

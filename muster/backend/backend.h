@@ -72,7 +72,8 @@ absl::StatusOr<std::unique_ptr<sync::OptimisticSyncStore>> OpenSyncStore(
     absl::string_view url, Mode mode = Mode::kReadWrite, telemetry::Registry* metrics = nullptr,
     std::function<void(const absl::Status&)> on_failure = nullptr);
 absl::StatusOr<std::unique_ptr<stream::EventStreamStore>> OpenEventStreamStore(
-    absl::string_view url, Mode mode, base::Clock* clock, telemetry::Registry* metrics = nullptr);
+    absl::string_view url, Mode mode, base::Clock* clock, telemetry::Registry* metrics = nullptr,
+    std::function<void(const absl::Status&)> on_failure = nullptr);
 absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url);
 absl::StatusOr<std::unique_ptr<report::ReportStore>> OpenReportStore(
     absl::string_view url, Mode mode, base::Clock* clock, telemetry::Registry* metrics = nullptr);
@@ -165,7 +166,8 @@ class Backends {
       absl::string_view url, Mode mode = Mode::kReadWrite,
       std::function<void(const absl::Status&)> on_failure = nullptr) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<stream::EventStreamStore>> OpenEventStreamStore(
-      absl::string_view url, Mode mode, base::Clock* clock) ABSL_LOCKS_EXCLUDED(mu_);
+      absl::string_view url, Mode mode, base::Clock* clock,
+      std::function<void(const absl::Status&)> on_failure = nullptr) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<blob::BlobStore>> OpenBlobStore(absl::string_view url)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<bus::TriggerBus>> OpenTriggerBus(absl::string_view url)

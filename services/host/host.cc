@@ -200,8 +200,8 @@ absl::Status Host::OpenStores(const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(OpenPatiently(
       "the streams", urls.streams,
       [&] {
-        return Into(&streams_, backends_->OpenEventStreamStore(urls.streams,
-                                                               backend::Mode::kReadWrite, clock_));
+        return Into(&streams_, backends_->OpenEventStreamStore(
+                                   urls.streams, backend::Mode::kReadWrite, clock_, fail));
       },
       stop));
   MUSTER_RETURN_IF_ERROR(OpenPatiently(

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -506,25 +507,49 @@ TEST_F(HostTest, DrainsAndEndsWithTheErrorOfARoleThatCannotGoOn) {
   EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 30s", "close"));
 }
 
-// As a full disk makes it: it stays so until it is opened again.
-TEST_F(HostTest, EndsWithTheErrorOfAStoreOfItsOwnThatTakesNothingMore) {
-  const os::TempDir folder;
-  options_.nats_url.clear();
-  options_.data_dir = folder / "data";
-  Start();
-  role_.AwaitEvents(1);
-  struct rlimit limit = {};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
-  struct rlimit small = limit;
-  small.rlim_cur = 1;
-  const auto before = signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  EXPECT_FALSE(role_.stores_.queues->CreateQueue({"local", "orders"}, {}).ok());
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  signal(SIGXFSZ, before);
-  EXPECT_THAT(Await().message(), HasSubstr("must be opened again"));
-  EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 30s", "close"));
-  host_.reset();  // before its folder goes
+// With stores of its own.
+class EmbeddedHostTest : public HostTest {
+ protected:
+  EmbeddedHostTest() {
+    options_.nats_url.clear();
+    options_.data_dir = folder_ / "data";
+    Start();
+    role_.AwaitEvents(1);
+  }
+  ~EmbeddedHostTest() override {
+    Stop().IgnoreError();
+    host_.reset();  // before its folder goes
+  }
+
+  // `write` finds no room, as on a full disk: its store stays so until it is opened again.
+  void ExpectToEndAfter(const std::function<absl::Status()>& write) {
+    struct rlimit limit = {};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit small = limit;
+    small.rlim_cur = 1;
+    const auto before = signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    EXPECT_FALSE(write().ok());
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, before);
+    EXPECT_THAT(Await().message(), HasSubstr("must be opened again"));
+    EXPECT_THAT(role_.AwaitEvents(3), ElementsAre("open", "drain 30s", "close"));
+  }
+
+  const os::TempDir folder_;
+};
+
+TEST_F(EmbeddedHostTest, EndsWhereItsQueuesTakeNothingMore) {
+  ExpectToEndAfter([&] { return role_.stores_.queues->CreateQueue({"local", "orders"}, {}); });
+}
+
+TEST_F(EmbeddedHostTest, EndsWhereItsRecordsTakeNothingMore) {
+  ExpectToEndAfter(
+      [&] { return role_.stores_.sync->TryWrite("ids/batch", "1", sync::kAbsent).status(); });
+}
+
+TEST_F(EmbeddedHostTest, EndsWhereItsStreamsTakeNothingMore) {
+  ExpectToEndAfter([&] { return role_.stores_.streams->Create("homes", {}); });
 }
 
 TEST_F(HostTest, EndsAtOnceWhereWaitingIsOfNoUse) {

@@ -32,6 +32,7 @@ muster::rocksdb::DatabaseOptions StreamDatabase(const Options& options) {
   };
   database.read_only = options.read_only;
   database.env = options.env;
+  database.on_failure = options.on_failure;
   database.metrics = options.metrics;
   return database;
 }

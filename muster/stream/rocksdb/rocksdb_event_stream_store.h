@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,8 +29,9 @@ struct Options {
   base::Clock* clock = base::RealClock();  // not owned
   // Sees the events as of its opening, can be open beside the owner, and refuses to write.
   bool read_only = false;
-  ::rocksdb::Env* env = nullptr;           // not owned; nullptr = the machine's
-  telemetry::Registry* metrics = nullptr;  // as DatabaseOptions
+  ::rocksdb::Env* env = nullptr;  // not owned; nullptr = the machine's
+  std::function<void(const absl::Status&)> on_failure = nullptr;  // as DatabaseOptions
+  telemetry::Registry* metrics = nullptr;                         // as DatabaseOptions
 };
 
 // The families of FamilyIndex.
