@@ -58,6 +58,11 @@ absl::StatusOr<v1::WorkItem> ParseWorkItem(absl::string_view body) {
     return absl::DataLossError("work item: its message lacks an identity");
   }
   if (item.raw_bytes() > kMaxRawBytes) return Damaged(item, "its slice claims to be too large");
+  // Its parser counts on from there, at most one line a byte.
+  if (item.first_line() < 0 || item.first_line() > std::numeric_limits<int64_t>::max() -
+                                                       static_cast<int64_t>(kMaxRawBytes)) {
+    return Damaged(item, "no input has so many lines");
+  }
   if (item.has_ordered() &&
       static_cast<uint64_t>(item.ordered().line_steps_size()) + 1 != item.transactions()) {
     return Damaged(item, "it has another number of lines than of records");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/item/work_item_codec.h"
 
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -313,6 +314,18 @@ TEST_F(WorkItemCodecTest, RefusesASliceThatClaimsToBeHuge) {
   item.set_raw_bytes(uint64_t{1} << 60);
   item.set_inline_("x");
   EXPECT_TRUE(absl::IsDataLoss(DecodeWorkItem(item.SerializeAsString(), &blobs_).status()));
+}
+
+// The parser counted on from there, beyond the largest number.
+TEST_F(WorkItemCodecTest, RefusesLinesThatNoInputHas) {
+  v1::WorkItem message;
+  ASSERT_TRUE(message.ParseFromString(Encode("1\n2\n3\n")));
+  for (const int64_t line : {std::numeric_limits<int64_t>::max(), int64_t{-1}}) {
+    message.set_first_line(line);
+    const absl::Status refused = DecodeWorkItem(message.SerializeAsString(), &blobs_).status();
+    EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("no input has so many lines"));
+  }
 }
 
 TEST_F(WorkItemCodecTest, RefusesFieldsThatNoRecordHas) {
