@@ -79,7 +79,7 @@ TEST(CorsTest, NamesTheHeadersThatARuleExposesByTheirBeginning) {
   reply.headers = {{"Server", "s"}, {"X-Ms-Popreceipt", "r"}, {"x-ms-version", "v"}, {"Date", "d"}};
   AddCorsHeaders(Page("PUT", {{"Origin", "http://a"}}), Rules({"http://a"}), &reply);
   EXPECT_THAT(reply.headers,
-              Contains(Pair("Access-Control-Expose-Headers", "X-Ms-Popreceipt,x-ms-version,Date")));
+              Contains(Pair("Access-Control-Expose-Headers", "X-Ms-Popreceipt,x-ms-version")));
   http::Reply none;
   AddCorsHeaders(Page("PUT", {{"Origin", "http://a"}}), Rules({"http://a"}), &none);
   EXPECT_THAT(none.headers, Not(Contains(Pair("Access-Control-Expose-Headers", _))));
