@@ -25,21 +25,37 @@ give_network() {
   fi
 }
 
-# Runs a command on the new machine as a new user would: an empty environment, and a terminal's worth
-# of kernel file systems.
+# The cache of this host's compilers, which the machines share. ccache takes an object from it only for the same
+# compiler, flags, sources and headers, so a machine that lacks one of these still compiles, and fails.
+compiler_cache=$(ccache --get-config cache_dir 2> /dev/null) || compiler_cache=$HOME/.cache/ccache
+
+# Runs a command in /root/muster of the new machine as a new user would: an empty environment, and a terminal's
+# worth of kernel file systems. A clone there is mounted at the path of this one, and the command runs there:
+# ccache has no object for another path.
 on_machine() {
-  local root=$1
+  local root=$1 place=/root/muster
   shift
+  if [ -e "$root/root/muster/.git" ]; then
+    place=$PWD
+    mkdir -p "$compiler_cache" "$root/root/.cache/ccache" "$root$place"
+  fi
   # shellcheck disable=SC2016  # the inner shell expands
   unshare --mount --pid --fork --kill-child bash -euc '
-    mount --make-rprivate /
-    mount -t proc proc "$0/proc"
-    mount -t tmpfs tmpfs "$0/dev/shm"
     root=$0
-    exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 \
+    place=$1
+    cache=$2
+    shift 2
+    mount --make-rprivate /
+    mount -t proc proc "$root/proc"
+    mount -t tmpfs tmpfs "$root/dev/shm"
+    if [ "$place" != /root/muster ]; then
+      mount --bind "$cache" "$root/root/.cache/ccache"
+      mount --bind "$root/root/muster" "$root$place"
+    fi
+    exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 ${CCACHE_MAXSIZE:+CCACHE_MAXSIZE="$CCACHE_MAXSIZE"} \
       PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-      bash -c "cd /root/muster && exec \"\$@\"" machine "$@"
-  ' "$root" "$@" < /dev/null
+      bash -c "cd \"$place\" && exec \"\$@\"" machine "$@"
+  ' "$root" "$place" "$compiler_cache" "$@" < /dev/null
 }
 
 # Boots the machine with systemd, without a network, runs a command on it, and ends with the command's
