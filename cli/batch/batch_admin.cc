@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "cli/batch/report.h"
+#include "cli/batch/outcome.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"

@@ -14,7 +14,6 @@
 #include "cli/batch/batch_admin.h"
 #include "cli/batch/batch_view.h"
 #include "cli/batch/commands.h"
-#include "cli/batch/report.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/scale/quote.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "cli/batch/report.h"
+#include "cli/batch/outcome.h"
 #include "cli/output/format.h"
 
 namespace muster::cli {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "cli/batch/report.h"
+#include "cli/batch/outcome.h"
 #include "cli/output/environment.h"
 #include "cli/server/mesh_client.h"
 #include "muster/job/job.h"

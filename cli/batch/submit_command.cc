@@ -13,7 +13,7 @@
 #include "cli/batch/commands.h"
 #include "cli/batch/conclusion.h"
 #include "cli/batch/follower.h"
-#include "cli/batch/report.h"
+#include "cli/batch/outcome.h"
 #include "cli/batch/wait_limit.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"

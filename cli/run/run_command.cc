@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cli/batch/batch_output.h"
+#include "cli/batch/outcome.h"
 #include "cli/batch/report.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
