@@ -3,6 +3,7 @@ package muster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"muster.example/muster/internal/musterv1"
 )
@@ -47,11 +48,12 @@ func (e *NotAccepted) Error() string {
 // CallService.Call has it: after one that is none of InvalidArgument, NotFound and ResourceExhausted,
 // the record may be counted all the same.
 func (c *Client) Call(ctx context.Context, job string, record Record) (*Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	request := &musterv1.CallRequest{Job: job, Record: []byte(record.Line), Fields: record.Fields,
 		RequestId: []byte(record.RequestID)}
-	patience := c.patience(c.options.Timeout)
+	deadline, _ := ctx.Deadline()
+	patience := c.patience(time.Until(deadline))
 	for {
 		response, err := c.calls.Call(ctx, request)
 		if err == nil {

@@ -30,7 +30,7 @@ type Options struct {
 	CA, Certificate, Key string
 	// HOST:PORT of the controller that has the report; empty: the initiator is asked.
 	Controller string
-	// What a call takes at most, with its tries; 0: 30 s.
+	// What a call takes at most, with its tries, where its context has no deadline; 0: 30 s.
 	Timeout time.Duration
 	// Uploads and watches give up after so long without news; 0: two minutes, below 0: at once.
 	Patience time.Duration
@@ -123,7 +123,7 @@ func (c *Client) ApplyJobAt(ctx context.Context, definition, expectedRevision st
 }
 
 func (c *Client) applyJob(ctx context.Context, request *musterv1.ApplyJobRequest) (*Job, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.jobs.ApplyJob(ctx, request)
 	if err != nil {
@@ -287,7 +287,7 @@ func (c *Client) Wait(ctx context.Context, batch uint64) (*Batch, error) {
 
 // Get gives where the batch stands now.
 func (c *Client) Get(ctx context.Context, batch uint64) (*Batch, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.batches.GetBatch(ctx, &musterv1.GetBatchRequest{Batch: batch})
 	if err != nil {
@@ -321,7 +321,7 @@ func (c *Client) List(ctx context.Context, filter BatchFilter) iter.Seq2[*Batch,
 			request.States = append(request.States, musterv1.BatchState(state))
 		}
 		for {
-			asking, cancel := context.WithTimeout(ctx, c.options.Timeout)
+			asking, cancel := within(ctx, c.options.Timeout)
 			response, err := c.batches.ListBatches(asking, request)
 			cancel()
 			if err != nil {
@@ -344,7 +344,7 @@ func (c *Client) List(ctx context.Context, filter BatchFilter) iter.Seq2[*Batch,
 //
 // FailedPrecondition: it is complete.
 func (c *Client) Cancel(ctx context.Context, batch uint64, reason string) (*Batch, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.batches.CancelBatch(ctx, &musterv1.CancelBatchRequest{Batch: batch, Reason: reason})
 	if err != nil {

@@ -364,6 +364,22 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A context of five minutes was cut off after the 30 seconds that a call without one may take.
+func TestADeadlineIsThatOfTheContextAndWithoutOneThatOfTheOptions(t *testing.T) {
+	fake, client := startFake(t)
+	fake.slow = 300 * time.Millisecond
+	fake.fails = failure(t, codes.NotFound)
+	client.options.Timeout = 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := client.Get(ctx, 7); refused(t, err).Code != codes.NotFound {
+		t.Errorf("with a deadline: %v", err)
+	}
+	if _, err := client.Get(t.Context(), 7); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without one: %v", err)
+	}
+}
+
 func TestAnErrorCarriesTheFieldsThatAreRefused(t *testing.T) {
 	fake, client := startFake(t)
 	fake.fails = failure(t, codes.InvalidArgument, &errdetails.BadRequest{

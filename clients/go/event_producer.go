@@ -63,7 +63,7 @@ func (p *EventProducer) SendTo(ctx context.Context, partition int32, events ...E
 }
 
 func (p *EventProducer) send(ctx context.Context, partition *int32, events []Event) ([]EventPlace, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	ctx, cancel := within(ctx, p.timeout)
 	defer cancel()
 	request := &musterv1.AppendEventsRequest{Stream: p.stream, Partition: partition}
 	for _, event := range events {

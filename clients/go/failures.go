@@ -71,7 +71,7 @@ func (c *Client) failures(ctx context.Context, batch uint64,
 func (r *failureReader) rejections(ctx context.Context) error {
 	request := &musterv1.ListRejectionsRequest{Batch: r.batch, Max: rejectionsPage}
 	for {
-		asking, cancel := context.WithTimeout(ctx, r.client.options.Timeout)
+		asking, cancel := within(ctx, r.client.options.Timeout)
 		response, err := r.stub.ListRejections(asking, request)
 		cancel()
 		page := response.GetRejections()
@@ -100,7 +100,7 @@ func (r *failureReader) rejections(ctx context.Context) error {
 func (r *failureReader) deadLetters(ctx context.Context) error {
 	request := &musterv1.ListDeadLettersRequest{Batch: r.batch, Max: deadLettersPage}
 	for {
-		asking, cancel := context.WithTimeout(ctx, r.client.options.Timeout)
+		asking, cancel := within(ctx, r.client.options.Timeout)
 		response, err := r.stub.ListDeadLetters(asking, request)
 		cancel()
 		if err != nil || len(response.GetItems()) == 0 {
@@ -184,7 +184,7 @@ func (r *failureReader) read(ctx context.Context, items []*musterv1.ItemLines) (
 	if !r.hasRecords {
 		return nil, nil
 	}
-	asking, cancel := context.WithTimeout(ctx, r.client.options.Timeout)
+	asking, cancel := within(ctx, r.client.options.Timeout)
 	defer cancel()
 	response, err := r.client.batches.ReadRecords(asking, &musterv1.ReadRecordsRequest{Batch: r.batch, Items: items})
 	if err != nil && slices.Contains(noRecords, fromRPC(err).Code) {

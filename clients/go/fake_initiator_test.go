@@ -31,11 +31,12 @@ type fakeInitiator struct {
 	late     bool                    // accepts only when something was sent behind the header
 	headers  []*musterv1.SubmitHeader
 	received int
-	unsealed error      // what each seal is answered with
-	watches  [][]uint64 // revisions; each call takes one, and breaks unless it is the last
-	watched  []uint64   // the revisions that the calls knew
-	fails    error      // what GetBatch is answered with
-	retries  []any      // what each RetryRejections is answered with: a response, or an error
+	unsealed error         // what each seal is answered with
+	watches  [][]uint64    // revisions; each call takes one, and breaks unless it is the last
+	watched  []uint64      // the revisions that the calls knew
+	fails    error         // what GetBatch is answered with
+	slow     time.Duration // what GetBatch takes
+	retries  []any         // what each RetryRejections is answered with: a response, or an error
 	retried  []*musterv1.RetryRejectionsRequest
 	records  int // calls of ReadRecords, each of which is answered with one record
 	reports  fakeReports
@@ -164,6 +165,7 @@ func (f *fakeInitiator) WatchBatch(request *musterv1.WatchBatchRequest,
 }
 
 func (f *fakeInitiator) GetBatch(context.Context, *musterv1.GetBatchRequest) (*musterv1.GetBatchResponse, error) {
+	time.Sleep(f.slow)
 	return nil, f.fails
 }
 

@@ -77,7 +77,7 @@ func (c *Client) Output(ctx context.Context, batch uint64) iter.Seq2[OutputRecor
 func (c *Client) outputPages(ctx context.Context, stub musterv1.ReportServiceClient,
 	request *musterv1.GetOutputRequest, patience *patience, yield func(OutputRecord, error) bool) error {
 	for {
-		asking, cancel := context.WithTimeout(ctx, c.options.Timeout)
+		asking, cancel := within(ctx, c.options.Timeout)
 		page, err := stub.GetOutput(asking, request)
 		cancel()
 		if err != nil {

@@ -28,6 +28,14 @@ func mayPass(trouble *Error) bool {
 	return trouble.Code == codes.Unavailable || trouble.Code == codes.Canceled && trouble.Reason == ""
 }
 
+// within is ctx with its own deadline, or, if it has none, with one that is limit from now on.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
 // refresh: there was news, so trouble begins anew after it.
 func (p *patience) refresh() { p.failures = 0 }
 

@@ -43,7 +43,7 @@ func (c *Client) Report(ctx context.Context, batch uint64, group string) ([]Row,
 	var rows []Row
 	err := c.atController(ctx, c.patience(c.options.Timeout), func(stub musterv1.ReportServiceClient) error {
 		// A long report takes longer than other calls; who is not patient still waits as for those.
-		reading, cancel := context.WithTimeout(ctx, max(c.options.Timeout, c.options.Patience))
+		reading, cancel := within(ctx, max(c.options.Timeout, c.options.Patience))
 		defer cancel()
 		stream, err := stub.GetReport(reading, &musterv1.GetReportRequest{Batch: batch, Group: group})
 		if err != nil {
@@ -82,7 +82,7 @@ func (c *Client) Report(ctx context.Context, batch uint64, group string) ([]Row,
 // FailedPrecondition: the batch is neither complete nor cancelled. DataLoss: the text does not have its
 // checksum.
 func (c *Client) Receipt(ctx context.Context, batch uint64) (*Receipt, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.batches.GetReceipt(ctx, &musterv1.GetReceiptRequest{Batch: batch})
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Client) atController(ctx context.Context, patience *patience,
 func (c *Client) findController(ctx context.Context, patience *patience) (string, error) {
 	request := &musterv1.ListInstancesRequest{Role: musterv1.Role_ROLE_CONTROLLER}
 	for {
-		asking, cancel := context.WithTimeout(ctx, c.options.Timeout)
+		asking, cancel := within(ctx, c.options.Timeout)
 		response, err := c.mesh.ListInstances(asking, request)
 		cancel()
 		if err != nil {

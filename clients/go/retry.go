@@ -62,7 +62,7 @@ func (c *Client) RetryAllRejections(ctx context.Context, batch uint64) ([]Retrie
 
 // retry adds what one call has retried, and says whether more is left.
 func (c *Client) retry(ctx context.Context, request *musterv1.RetryRejectionsRequest, retried *[]RetriedBatch) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, retryTimeout)
+	ctx, cancel := within(ctx, retryTimeout)
 	defer cancel()
 	response, err := c.batches.RetryRejections(ctx, request)
 	if err != nil {

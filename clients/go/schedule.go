@@ -91,7 +91,7 @@ func (c *Client) CreateSchedule(ctx context.Context, spec ScheduleSpec, content 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.schedules.CreateSchedule(ctx,
 		&musterv1.CreateScheduleRequest{Spec: told, Content: whole})
@@ -116,7 +116,7 @@ func (c *Client) UpdateSchedule(ctx context.Context, spec ScheduleSpec, expected
 	if expectedRevision != 0 {
 		request.ExpectedRevision = &expectedRevision
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.schedules.UpdateSchedule(ctx, request)
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *Client) UpdateSchedule(ctx context.Context, spec ScheduleSpec, expected
 
 // GetSchedule gives where the schedule stands. NotFound: there is none.
 func (c *Client) GetSchedule(ctx context.Context, name string) (*Schedule, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.schedules.GetSchedule(ctx, &musterv1.GetScheduleRequest{Name: name})
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *Client) GetSchedule(ctx context.Context, name string) (*Schedule, error
 func (c *Client) ListSchedules(ctx context.Context) iter.Seq2[*Schedule, error] {
 	return func(yield func(*Schedule, error) bool) {
 		for request := (&musterv1.ListSchedulesRequest{}); ; {
-			asking, cancel := context.WithTimeout(ctx, c.options.Timeout)
+			asking, cancel := within(ctx, c.options.Timeout)
 			response, err := c.schedules.ListSchedules(asking, request)
 			cancel()
 			if err != nil {
@@ -161,7 +161,7 @@ func (c *Client) ListSchedules(ctx context.Context) iter.Seq2[*Schedule, error] 
 
 // PauseSchedule has it submit nothing until it is resumed.
 func (c *Client) PauseSchedule(ctx context.Context, name string) (*Schedule, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.schedules.PauseSchedule(ctx, &musterv1.PauseScheduleRequest{Name: name})
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *Client) PauseSchedule(ctx context.Context, name string) (*Schedule, err
 
 // ResumeSchedule has it go on with its next occurrence; what it left out is not made up for.
 func (c *Client) ResumeSchedule(ctx context.Context, name string) (*Schedule, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.schedules.ResumeSchedule(ctx, &musterv1.ResumeScheduleRequest{Name: name})
 	if err != nil {
@@ -187,7 +187,7 @@ func (c *Client) RunSchedule(ctx context.Context, name, runID string) (*Batch, e
 	if runID == "" {
 		runID = "go-" + rand.Text()
 	}
-	asking, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	asking, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	response, err := c.schedules.RunSchedule(asking, &musterv1.RunScheduleRequest{Name: name, RunId: runID})
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *Client) RunSchedule(ctx context.Context, name, runID string) (*Batch, e
 
 // DeleteSchedule deletes it; its batches stay.
 func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := within(ctx, c.options.Timeout)
 	defer cancel()
 	if _, err := c.schedules.DeleteSchedule(ctx, &musterv1.DeleteScheduleRequest{Name: name}); err != nil {
 		return fromRPC(err)
