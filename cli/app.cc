@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "cli/batch/commands.h"
 #include "cli/doctor/commands.h"
 #include "cli/main.h"
@@ -36,6 +37,7 @@
 #include "muster/os/process_limits.h"
 #include "services/controller/program.h"
 #include "services/host/build_info.h"
+#include "services/host/host_options.h"
 #include "services/host/whole_numbers.h"
 #include "services/initiator/program.h"
 #include "services/processor/program.h"
@@ -146,14 +148,15 @@ std::string Uncapitalized(std::string text) {
   return text;
 }
 
-std::string WhatIsWrong(const CLI::App& command, const CLI::ParseError& mistake) {
+std::string WhatIsWrong(const CLI::App& command, const CLI::ParseError& mistake,
+                        absl::Span<const char* const> words) {
   const std::vector<std::string> names = CommandNames(command);
   const bool is_missing =
       mistake.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
   if (is_missing && !names.empty()) {
     return absl::StrCat("a command is required; the commands are ", base::ListNames(names));
   }
-  return Uncapitalized(Printable(mistake.what()));
+  return Uncapitalized(Printable(host::WithVariable(command, mistake, words)));
 }
 
 // As every complaint is: what is wrong, and where to read on.
@@ -178,11 +181,12 @@ std::string ExplainUnknownWord(const CLI::App& app) {
 
 // Of a parsed command line of known words: what is missing or malformed, and in which command. Two
 // lines.
-std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistake) {
+std::string ExplainParseError(const CLI::App& app, const CLI::ParseError& mistake,
+                              absl::Span<const char* const> words) {
   const CLI::App& command = Innermost(app);
   const std::string name = NameBelow(command);
-  return Complaint(command,
-                   absl::StrCat(name, name.empty() ? "" : ": ", WhatIsWrong(command, mistake)));
+  return Complaint(
+      command, absl::StrCat(name, name.empty() ? "" : ": ", WhatIsWrong(command, mistake, words)));
 }
 
 // muster help [COMMAND…]
@@ -249,13 +253,13 @@ bool IsOfWords(const CLI::ParseError& error) {
 
 // CLI11 has codes of its own for each mistake; ours are 0 for help and 2 for usage.
 int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
-                     const Environment& environment) {
+                     absl::Span<const char* const> words, const Environment& environment) {
   if (error.get_exit_code() == 0) {
     app.exit(error, *environment.out, *environment.err);
     return kOk;
   }
   const std::string unknown = IsOfWords(error) ? ExplainUnknownWord(app) : "";
-  *environment.err << (unknown.empty() ? ExplainParseError(app, error) : unknown);
+  *environment.err << (unknown.empty() ? ExplainParseError(app, error, words) : unknown);
   return kUsage;
 }
 
@@ -308,7 +312,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return AnswerParseError(app, error, environment);
+    return AnswerParseError(app, error, {argv, static_cast<size_t>(argc)}, environment);
   }
   return environment.exit_code;
 }

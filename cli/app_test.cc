@@ -59,7 +59,22 @@ TEST_F(MisuseTest, NamesAMistypedCommandAndTheOneThatWasMeant) {
 
 TEST_F(MisuseTest, RefusesAVariableThatIsOutOfRange) {
   setenv("MUSTER_THREADS", "0", 1);  // NOLINT(concurrency-mt-unsafe): one thread
-  EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv"}), HasSubstr("--threads"));
+  EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv"}),
+              HasSubstr("muster: run: MUSTER_THREADS: Value 0 not in range 1 to 256\n"));
+  unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): one thread
+}
+
+// The option was blamed, which nobody had given.
+TEST_F(MisuseTest, BlamesAVariableOnlyForAnOptionThatIsNotGiven) {
+  setenv("MUSTER_THREADS", "abc", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv"}),
+              StartsWith("muster: run: MUSTER_THREADS: Value abc not in range"));
+  err_.str("");
+  EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv", "--threads=0"}),
+              StartsWith("muster: run: --threads: Value 0 not in range"));
+  err_.str("");
+  EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv", "--threads", "0"}),
+              StartsWith("muster: run: --threads: Value 0 not in range"));
   unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): one thread
 }
 

@@ -372,7 +372,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
     TakeRefusedVariables(&app);
     TakeDefaultMetrics(app, options.listen.front(), &options);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kMisused;
+    return AnswerParseError(app, error, {argv, static_cast<size_t>(argc)}) == 0 ? kDone : kMisused;
   }
   const absl::Status served = RunRole(name, options, program.make_role);
   if (served.ok()) return kDone;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
 #include "muster/rpc/channel.h"
@@ -20,6 +21,7 @@
 namespace CLI {
 class App;
 class Option;
+class ParseError;
 }  // namespace CLI
 
 namespace muster::host {
@@ -141,6 +143,14 @@ std::string EnvironmentName(absl::string_view option);
 // its whole text fails a check, even if the text is a list; this reads such variables again. Throws
 // CLI::ParseError.
 void TakeRefusedVariables(CLI::App* app);
+// What `mistake` says. Of an option that none of `words`, those of the command line, gives to
+// `command`, it names the environment variable that was read for it.
+std::string WithVariable(const CLI::App& command, const CLI::ParseError& mistake,
+                         absl::Span<const char* const> words);
+// Prints that to stderr, and returns CLI11's code for it; or prints the help or the version that
+// was asked for to stdout, and returns 0.
+int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
+                     absl::Span<const char* const> words);
 // Call this after that. Where neither --metrics nor MUSTER_METRICS, which may be empty, says where
 // metrics are, they are on loopback, kMetricsPortOffset above the port of `listen`; nowhere, if the
 // system picks that port, or the sum is no port.

@@ -46,13 +46,25 @@ class HostOptionsTest : public ::testing::Test {
       TakeRefusedVariables(&app);
       TakeDefaultMetrics(app, options_.listen.front(), &options_);
     } catch (const CLI::ParseError& error) {
-      return error.what();
+      std::vector<const char*> words;
+      for (const std::string& argument : arguments) words.push_back(argument.c_str());
+      return WithVariable(app, error, words);
     }
     return "";
   }
 
   HostOptions options_{kProcessor};
 };
+
+// The option was blamed, which nobody had given.
+TEST_F(HostOptionsTest, BlamesAVariableWhereItsOptionIsNotGiven) {
+  const Environment grace("MUSTER_DRAIN_GRACE", "soon");
+  EXPECT_THAT(Parse({}), StartsWith("MUSTER_DRAIN_GRACE: 'soon'"));
+  EXPECT_THAT(Parse({"--drain-grace=later"}), StartsWith("--drain-grace: 'later'"));
+  EXPECT_THAT(Parse({"--drain-grace", "later"}), StartsWith("--drain-grace: 'later'"));
+  const Environment plaintext("MUSTER_ALLOW_PLAINTEXT", "maybe");
+  EXPECT_THAT(Parse({"--drain-grace", "5s"}), HasSubstr("MUSTER_ALLOW_PLAINTEXT = maybe"));
+}
 
 TEST_F(HostOptionsTest, ListensOnTheRolesPortOfThisMachineAlone) {
   EXPECT_THAT(Parse({}), IsEmpty());

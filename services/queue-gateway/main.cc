@@ -216,7 +216,9 @@ int Main(int argc, char** argv) {
     host::TakeRefusedVariables(&app);
     host::TakeDefaultMetrics(app, options.listen, &options.host);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? host::kDone : host::kMisused;
+    const bool is_answer =
+        host::AnswerParseError(app, error, {argv, static_cast<size_t>(argc)}) == 0;
+    return is_answer ? host::kDone : host::kMisused;
   }
   const absl::Status served = Run(options);
   if (served.ok()) return host::kDone;
