@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/batch/follower.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -113,6 +114,12 @@ std::optional<RunProgress> Follower::progress() const {
   progress.dead_lettered = static_cast<uint64_t>(latest_->dead_lettered());
   progress.split = flow.split();
   return progress;
+}
+
+std::unique_ptr<ProgressBar> BarOf(const Follower& follower, const Environment& environment) {
+  return std::make_unique<ProgressBar>(
+      ProgressBarOptions::For(environment), [&follower] { return follower.progress(); },
+      environment.err, environment.clock);
 }
 
 }  // namespace muster::cli

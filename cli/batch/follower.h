@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -59,5 +60,8 @@ class Follower {
   std::optional<absl::StatusOr<v1::BatchStatus>> end_ ABSL_GUARDED_BY(mu_);
   std::thread thread_ ABSL_GUARDED_BY(mu_);
 };
+
+// A bar on stderr of what `follower` learns, which outlives it.
+std::unique_ptr<ProgressBar> BarOf(const Follower& follower, const Environment& environment);
 
 }  // namespace muster::cli

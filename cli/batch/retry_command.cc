@@ -43,6 +43,7 @@ struct RetryOptions {
   bool all = false;
   bool rejections_only = false;
   bool wait = false;
+  bool quiet = false;
   absl::Duration wait_timeout = absl::InfiniteDuration();
 };
 
@@ -105,11 +106,14 @@ ordered_json RetryJson(const v1::RetriedBatch& retry) {
 // Waits for a batch, and notes its exit code if it is the highest. nullopt: it took too long.
 absl::StatusOr<std::optional<Outcome>> Await(uint64_t batch, MeshClient* mesh,
                                              const os::StopSignals& signals, const WaitLimit& limit,
-                                             const Environment& environment) {
+                                             bool quiet, const Environment& environment) {
   Follower follower(mesh, &environment);
   follower.Begin(batch);
-  MUSTER_ASSIGN_OR_RETURN(std::optional<Outcome> outcome,
-                          Ended(follower.AwaitEnd(limit.left(), signals.token()), environment));
+  std::unique_ptr<ProgressBar> bar;
+  if (!quiet && environment.err_is_terminal) bar = BarOf(follower, environment);
+  const auto end = follower.AwaitEnd(limit.left(), signals.token());
+  if (bar != nullptr) bar->Finish();
+  MUSTER_ASSIGN_OR_RETURN(std::optional<Outcome> outcome, Ended(end, environment));
   if (!outcome.has_value()) return outcome;
   const auto job = JobOf(*mesh, outcome->job);
   const job::Tolerance tolerate = job.has_value() ? job->tolerate : job::Tolerance();
@@ -123,8 +127,9 @@ absl::Status AwaitAll(MeshClient* mesh, const os::StopSignals& signals, const Wa
                       const RetryOptions& options, const Environment& environment,
                       ordered_json* json) {
   for (ordered_json& one : *json) {
-    MUSTER_ASSIGN_OR_RETURN(const std::optional<Outcome> outcome,
-                            Await(one["batch"].get<uint64_t>(), mesh, signals, limit, environment));
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::optional<Outcome> outcome,
+        Await(one["batch"].get<uint64_t>(), mesh, signals, limit, options.quiet, environment));
     if (!outcome.has_value()) return absl::OkStatus();
     one["outcome"] = outcome->Json();
     if (options.common.output == OutputFormat::kTable) {
@@ -198,6 +203,7 @@ void AddRetry(CLI::App* batch, const Environment& environment) {
                  "Of all: leave items that were given up to `muster queue redrive`")
       ->needs(all);
   command->add_flag("--wait", options->wait, "Wait until the new batches are complete");
+  command->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
   AddWaitTimeout(command, &options->wait_timeout);
 }
 

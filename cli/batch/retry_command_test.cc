@@ -165,6 +165,16 @@ TEST_F(RetryCommandTest, SaysWhatWasRetriedBeforeAFailure) {
   }
 }
 
+// A script that gave -q to all that waits had usage for an answer, and nothing was retried.
+TEST_F(RetryCommandTest, IsQuietOnDemand) {
+  Answer(9, 3);
+  EndWith(9, 0);
+  const Done done = RunOnServer({"batch", "retry", "7", "--all", "--wait", "-q"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.err, "");
+  EXPECT_THAT(done.out, HasSubstr("batch 9: 3 transactions = 3 aggregated"));
+}
+
 TEST_F(RetryCommandTest, SaysWhatItNeeds) {
   const Done neither = RunOnServer({"batch", "retry", "7"});
   EXPECT_EQ(neither.code, 1);

@@ -125,12 +125,10 @@ absl::Status Conclude(const absl::StatusOr<v1::BatchStatus>& end, const MeshClie
 }
 
 // nullptr: the command shows no progress bar.
-std::unique_ptr<ProgressBar> BarFor(Follower& follower, const SubmitOptions& options,
+std::unique_ptr<ProgressBar> BarFor(const Follower& follower, const SubmitOptions& options,
                                     const Environment& environment) {
   if (options.quiet || !(options.watch || environment.err_is_terminal)) return nullptr;
-  return std::make_unique<ProgressBar>(
-      ProgressBarOptions::For(environment), [&follower] { return follower.progress(); },
-      environment.err, environment.clock);
+  return BarOf(follower, environment);
 }
 
 void PrintSubmitted(const v1::BatchStatus& status, bool was_complete, const SubmitOptions& options,
