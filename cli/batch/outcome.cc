@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/batch/outcome.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -113,6 +115,18 @@ std::string Outcome::MultilineWarning(const input::InputFormat& input) const {
       ". If stray quotes have swallowed records, write `multiline: false` or `quote: "
       "none` below `input` in the job file; if the line ends are meant, write "
       "`multiline: true`\n");
+}
+
+std::string GrownWarning(const std::string& path, uint64_t taken, uint64_t batch,
+                         const std::string& where) {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  if (error || size <= taken) return "";
+  return absl::StrCat("warning: ", Printable(path), " has grown to ", Grouped(size),
+                      " bytes: batch ", batch, " is made of the ", Grouped(taken),
+                      " that it had at first, and may end in the middle of a record. If it was "
+                      "still being written, `muster batch delete ",
+                      batch, where, "` forgets that batch, so that all of it counts once\n");
 }
 
 std::string Outcome::Losses(const job::Tolerance& tolerate, const std::string& where) const {

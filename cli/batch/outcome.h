@@ -47,6 +47,11 @@ struct Outcome {
   int Code(const job::Tolerance& tolerate) const;
 };
 
+// A line that warns that the file at `path` has grown since it had `taken` bytes, which are what
+// `batch` is made of. `where` is as that of Losses. Empty: it has not.
+std::string GrownWarning(const std::string& path, uint64_t taken, uint64_t batch,
+                         const std::string& where);
+
 // Adds "sla_seconds", "deadline", "late_by_seconds" and "at_risk", if something was promised.
 void AddPromise(const std::optional<item::PromiseState>& promise, nlohmann::ordered_json* json);
 

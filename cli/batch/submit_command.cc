@@ -235,6 +235,7 @@ absl::Status Submit(const SubmitOptions& options, const Environment& environment
     if (!signals.token().stop_requested()) return mesh->Explained(submitted.status());
     return absl::CancelledError(HowToGoOn("stopped", batch, header, options));
   }
+  *environment.err << GrownWarning(options.input, content->size(), submitted->batch(), "");
   const bool is_done = was_complete.value_or(false) && submitted->complete();
   if (is_done) {
     *environment.err << "batch " << submitted->batch()

@@ -78,6 +78,21 @@ TEST_F(SubmitCommandTest, WaitsForRoomAsLongAsTheServerSays) {
   EXPECT_THAT(done.out, HasSubstr("batch 7 is submitted"));
 }
 
+// An export that was still being written lost its last records, and the exit code was 0.
+TEST_F(SubmitCommandTest, WarnsOfAnInputThatHasGrownMeanwhile) {
+  batches_.refusals = {TooMuchWaits(absl::ZeroDuration())};
+  Done done;
+  std::thread submitting([&] { done = Submit({"--wait-for-room"}); });
+  clock_.AwaitSleepers(1);
+  std::ofstream(dir_ / "input.csv", std::ios::app) << "2\n";
+  clock_.Advance(absl::Seconds(1));
+  submitting.join();
+  EXPECT_EQ(done.code, kOk);
+  EXPECT_THAT(done.err,
+              HasSubstr("input.csv has grown to 8 bytes: batch 7 is made of the 6 that it had"));
+  EXPECT_THAT(Submit().err, Not(HasSubstr("has grown")));
+}
+
 TEST_F(SubmitCommandTest, DoesNotWaitForAFullDisk) {
   batches_.refusals = {absl::ResourceExhaustedError("the disk is full")};
   const Done refused = Submit({"--wait-for-room"});

@@ -188,7 +188,9 @@ void ExplainOutcome(const RunSummary& summary, LocalRun& run, const job::JobDefi
     Outcome outcome = OutcomeOf(summary);
     outcome.first_dead = FirstDeadLetter(summary, run);
     *environment.err << outcome.Losses(job.tolerate, DataDirOption(options.common.data_dir))
-                     << outcome.MultilineWarning(job.input);
+                     << outcome.MultilineWarning(job.input)
+                     << GrownWarning(options.input, run.submission().batch.source_size,
+                                     summary.batch.number, DataDirOption(options.common.data_dir));
     return;
   }
   *environment.err << "stopped; " << ResumeHint(summary) << "\n";

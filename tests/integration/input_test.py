@@ -160,6 +160,23 @@ class RecordsOfSeveralLinesTest(MusterTest):
         self.assertEqual((code, result["transactions"], result["rejected"]), (0, 50, 0), errors)
 
 
+class GrowingInputTest(MusterTest):
+    """What is appended while an input is read belongs to no batch. An export that was still being written lost its last
+    records so, and nothing said it."""
+
+    def test_it_is_warned_of(self):
+        data = self.write("in.txt", "a\nb\nc")
+        self.write("count.py", f"open({str(data)!r}, 'a').write('c and more\\nd\\n')\n" + COUNT_PY)
+        code, result, errors = self.run_job(data, job=self.write("job.yaml", LINES_JOB))
+        self.assertEqual((code, result["transactions"]), (0, 3), errors)
+        self.assertIn(f"{data} has grown to 18 bytes: batch {result['batch']} is made of the 5 that it had", errors)
+
+    def test_an_input_that_stays_as_it_was_is_not(self):
+        self.write("count.py", COUNT_PY)
+        code, _, errors = self.run_job(self.write("in.txt", "a\n"), job=self.write("job.yaml", LINES_JOB))
+        self.assertEqual((code, "warning" in errors), (0, False), errors)
+
+
 class RejectedRowsTest(MusterTest):
     """The other rows still count."""
 
