@@ -176,6 +176,10 @@ TEST_F(BatchCommandTest, SaysOfARowThatNoReceiptProvesIt) {
       "muster: batch 7 is not complete: 2 transactions of it are accounted for so far; `muster "
       "batch get 7` says more\n");
   EXPECT_EQ(open.code, kError);
+  const Done here = Run({"report", "7", "--group", "by_customer", "--data-dir", data_dir()});
+  EXPECT_THAT(here.err, HasSubstr(absl::StrCat("`muster batch get 7 --data-dir '", data_dir(),
+                                               "'` says more\n")))
+      << "the command as it is to be typed";
   report::BatchFacts facts;
   facts.batch = kBatch;
   facts.job = "shop";

@@ -273,8 +273,8 @@ absl::Status ReadFromServer(const ReportOptions& options, const report::RowVisit
   return Explain(report::remote::ReadReport(controller.channel, request, visitor), controller);
 }
 
-// FailedPrecondition: no receipt proves what was printed.
-absl::Status CheckExact(const report::Progress& counted) {
+// FailedPrecondition: no receipt proves what was printed. `where` is as that of Losses.
+absl::Status CheckExact(const report::Progress& counted, const std::string& where) {
   if (counted.is_complete() && !counted.cancelled.has_value()) return absl::OkStatus();
   const char* const why = counted.cancelled.has_value() ? "is cancelled"
                           : counted.reopened            ? "is open again after a redrive"
@@ -282,7 +282,7 @@ absl::Status CheckExact(const report::Progress& counted) {
   return absl::FailedPreconditionError(absl::StrCat(
       "batch ", counted.batch, " ", why, ": ",
       Counted(static_cast<uint64_t>(counted.transactions), "transaction"),
-      " of it are accounted for so far; `muster batch get ", counted.batch, "` says more"));
+      " of it are accounted for so far; `muster batch get ", counted.batch, where, "` says more"));
 }
 
 absl::Status Report(const ReportOptions& options, const Environment& environment) {
@@ -294,7 +294,8 @@ absl::Status Report(const ReportOptions& options, const Environment& environment
   };
   MUSTER_RETURN_IF_ERROR(
       WriteReport(read, {options.batch, options.group, options.common.output}, *environment.out));
-  return CheckExact(counted);
+  return CheckExact(counted,
+                    options.common.server.named() ? "" : DataDirOption(options.common.data_dir));
 }
 
 }  // namespace
