@@ -61,16 +61,18 @@ absl::Status ValidateMetadata(const Metadata& metadata) {
     bytes += name.size() + value.size();
   }
   if (bytes > kMaxMetadataBytes) return TooMany("bytes of metadata", bytes, kMaxMetadataBytes);
-  const auto visibility = metadata.find(kVisibilityName);
+  const auto named = [&metadata](absl::string_view name) {
+    return std::find_if(metadata.begin(), metadata.end(), [name](const auto& pair) {
+      return absl::EqualsIgnoreCase(pair.first, name);
+    });
+  };
+  const auto visibility = named(kVisibilityName);
   if (visibility != metadata.end() && !VisibilityOf(metadata).has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         kVisibilityName, " '", visibility->second, "' is no duration from ",
         absl::FormatDuration(kMinReceiveVisibility), " to ", absl::FormatDuration(kMaxVisibility)));
   }
-  const auto names_window = [](const auto& pair) {
-    return absl::EqualsIgnoreCase(pair.first, kDedupWindowName);
-  };
-  const auto window = std::find_if(metadata.begin(), metadata.end(), names_window);
+  const auto window = named(kDedupWindowName);
   if (window != metadata.end() && !DedupWindowOf(metadata).has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(kDedupWindowName, " '", window->second,
                                                    "' is no number of seconds from 1 to ",

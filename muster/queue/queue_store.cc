@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/queue/queue_store.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -38,21 +40,30 @@ absl::StatusOr<bool> QueueStore::Holds(const QueueId&, absl::string_view) {
   return absl::UnimplementedError("this engine cannot look a message up by its id");
 }
 
+namespace {
+
+// A value under this name in any case.
+template <typename AnyMetadata>
+auto FindIn(AnyMetadata& metadata, absl::string_view name) {
+  return std::find_if(metadata.begin(), metadata.end(), [name](const auto& pair) {
+    return absl::EqualsIgnoreCase(pair.first, name);
+  });
+}
+
+}  // namespace
+
 std::optional<absl::Duration> DedupWindowOf(const Metadata& metadata) {
-  for (const auto& [name, value] : metadata) {
-    if (!absl::EqualsIgnoreCase(name, kDedupWindowName)) continue;
-    int64_t seconds = 0;
-    if (!absl::SimpleAtoi(value, &seconds) || seconds < 1 ||
-        seconds > absl::ToInt64Seconds(kMaxDedupWindow)) {
-      return std::nullopt;
-    }
-    return absl::Seconds(seconds);
+  const auto found = FindIn(metadata, kDedupWindowName);
+  int64_t seconds = 0;
+  if (found == metadata.end() || !absl::SimpleAtoi(found->second, &seconds) || seconds < 1 ||
+      seconds > absl::ToInt64Seconds(kMaxDedupWindow)) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  return absl::Seconds(seconds);
 }
 
 std::optional<absl::Duration> VisibilityOf(const Metadata& metadata) {
-  const auto found = metadata.find(kVisibilityName);
+  const auto found = FindIn(metadata, kVisibilityName);
   absl::Duration visibility;
   if (found == metadata.end() || !absl::ParseDuration(found->second, &visibility) ||
       visibility < kMinReceiveVisibility || visibility > kMaxVisibility) {
@@ -62,11 +73,11 @@ std::optional<absl::Duration> VisibilityOf(const Metadata& metadata) {
 }
 
 Metadata WithVisibility(Metadata metadata, std::optional<absl::Duration> visibility) {
-  if (visibility.has_value()) {
-    metadata[kVisibilityName] = absl::FormatDuration(*visibility);
-  } else {
-    metadata.erase(kVisibilityName);
+  for (auto there = FindIn(metadata, kVisibilityName); there != metadata.end();
+       there = FindIn(metadata, kVisibilityName)) {
+    metadata.erase(there);
   }
+  if (visibility.has_value()) metadata[kVisibilityName] = absl::FormatDuration(*visibility);
   return metadata;
 }
 

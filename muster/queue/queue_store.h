@@ -442,8 +442,8 @@ class QueueStore {
 // The lease duration of a queue, as its metadata sets it. Engines without per_receive_visibility
 // follow it; with the other engines each Receive sets the duration.
 
-// The metadata name. Its value is a duration such as "30s" or "1h30m", within the bounds of a
-// receive visibility (limits.h).
+// The metadata name, which counts in any case. Its value is a duration such as "30s" or "1h30m",
+// within the bounds of a receive visibility (limits.h).
 inline constexpr char kVisibilityName[] = "muster-visibility";
 
 // nullopt: `metadata` has no visibility, or one that cannot be parsed.

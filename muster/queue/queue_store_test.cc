@@ -22,6 +22,16 @@ TEST(LeaseMetadataTest, KeepsTheFormInWhichQueuesHaveIt) {
   EXPECT_EQ(WithVisibility({{"muster-visibility", "1m30s"}}, std::nullopt), Metadata());
 }
 
+// Clients send names as their programs have them, or as HTTP does: some in lower case, others with
+// capitals.
+TEST(LeaseMetadataTest, HasItsNameInAnyCase) {
+  const Metadata metadata = {{"Muster-Visibility", "90s"}};
+  EXPECT_EQ(VisibilityOf(metadata), absl::Seconds(90));
+  EXPECT_EQ(WithVisibility(metadata, absl::Seconds(5)), (Metadata{{"muster-visibility", "5s"}}));
+  EXPECT_EQ(WithVisibility(metadata, std::nullopt), Metadata());
+  EXPECT_TRUE(absl::IsInvalidArgument(ValidateMetadata({{"MUSTER-VISIBILITY", "soon"}})));
+}
+
 TEST(LeaseMetadataTest, TakesNothingElseForAVisibility) {
   EXPECT_EQ(VisibilityOf({}), std::nullopt);
   for (const char* text : {"", "soon", "30", "-1s", "0", "0s", "inf", "nan", "1ns", "8000h"}) {
