@@ -11,7 +11,10 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
+#include "muster/queue/rocksdb/codec.h"
+#include "muster/queue/rocksdb/durable_queue.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
+#include "muster/queue/rocksdb/storage.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/let_others_run.h"
 
@@ -92,6 +95,22 @@ TEST_F(CollectorTest, GivesTheSpaceOfDeletedQueuesBack) {
   ASSERT_TRUE(store_->DeleteQueue(idle_).ok());
   Collect();
   EXPECT_LT(BytesOnDisk(), int64_t{kCollected} * kCollectedBytes / 4);
+}
+
+// The collector goes through a list of queues that it has made before. Counters of a queue without
+// a record are to a check what is left of a lost queue, which a repair brings back.
+TEST_F(CollectorTest, WritesNothingOfAQueueThatIsDeletedMeanwhile) {
+  const std::unique_ptr<Storage> storage =
+      *Storage::Open(folder_ / "storage", {}, &clock_, /*keeps_leases=*/true);
+  constexpr uint64_t kNumber = 1;
+  DurableQueue queue(storage.get(), kNumber, QueueRecord{idle_, {}, 0});
+  queue::NewMessage message;
+  message.ttl = absl::Seconds(60);
+  ASSERT_TRUE(queue.Put({message}).ok());
+  clock_.Advance(absl::Seconds(61));
+  ASSERT_TRUE(queue.Destroy().ok());
+  queue.Collect(/*cancelled=*/false);
+  EXPECT_TRUE(absl::IsNotFound(storage->Read(kMeta, CountersKey(kNumber)).status));
 }
 
 TEST_F(CollectorTest, StopsWhenItIsCancelled) {

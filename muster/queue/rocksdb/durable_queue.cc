@@ -115,6 +115,10 @@ absl::Status DurableQueue::Destroy() {
   MUSTER_RETURN_IF_ERROR(storage_->Write(&batch, muster::rocksdb::Durability::kPower));
   base::MutexLock lock(&mu_);
   deleted_ = true;
+  // What others may do before they let go of the queue writes nothing of it any more.
+  index_.Clear();
+  poison_.clear();
+  garbage_.clear();
   return absl::OkStatus();
 }
 
