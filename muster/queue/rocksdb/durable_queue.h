@@ -93,11 +93,13 @@ class DurableQueue {
                                                    absl::Span<const queue::MoveRequest> requests)
       ABSL_LOCKS_EXCLUDED(mu_);
   // The requests that move messages back, by the account and name of the queue they came from:
-  // those in `message_ids` that were moved here, or the oldest `max_messages`.
+  // those in `message_ids` that were moved here, or the oldest `max_messages` that nobody holds.
+  // Without those whose queue is not there, by `is_there`.
   using MovesByOrigin =
       std::map<std::pair<std::string, std::string>, std::vector<queue::MoveRequest>>;
-  absl::StatusOr<MovesByOrigin> ChooseMoved(absl::Span<const std::string> message_ids,
-                                            int64_t max_messages) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<MovesByOrigin> ChooseMoved(
+      absl::Span<const std::string> message_ids, int64_t max_messages,
+      const std::function<bool(const queue::QueueId&)>& is_there) ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until no other call changes messages, and looks at all of them: some 50 ms for a million.
   absl::Status Reclaim() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -206,6 +208,10 @@ class DurableQueue {
   absl::Status NoteHolder(::rocksdb::WriteBatch* batch, const std::string& holder, Claim* claim,
                           queue::Message* message) const;
 
+  // Whether the message is ready, delayed or in flight; its records may outlive it for a while.
+  bool IsStored(uint64_t seq) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether it is, and neither a receiver nor another call has it.
+  bool IsFree(uint64_t seq) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `visit` for the messages from `seq` on that were moved here, until it returns false or an
   // error. The notes are those of the moment of the call.
   absl::Status ForEachMoved(

@@ -190,6 +190,18 @@ absl::StatusOr<std::vector<absl::Status>> DurableQueue::MoveTo(
   return results;
 }
 
+bool DurableQueue::IsStored(uint64_t seq) {
+  base::MutexLock lock(&mu_);
+  return index_.Find(seq) != nullptr;
+}
+
+bool DurableQueue::IsFree(uint64_t seq) {
+  base::MutexLock lock(&mu_);
+  const MessageState* const state = index_.Find(seq);
+  if (state == nullptr || index_.IsOut(seq)) return false;
+  return !state->has(kHeld) || state->visible_us <= storage_->NowUs();
+}
+
 absl::Status DurableQueue::ForEachMoved(
     uint64_t seq,
     const std::function<absl::StatusOr<bool>(uint64_t, const NoteOrigin&)>& visit) const {
@@ -241,6 +253,7 @@ absl::StatusOr<std::map<uint64_t, std::optional<NoteOrigin>>> DurableQueue::Pois
   size_t moved = 0;
   MUSTER_RETURN_IF_ERROR(
       ForEachMoved(from, [&](uint64_t seq, const NoteOrigin& origin) -> absl::StatusOr<bool> {
+        if (!IsStored(seq)) return true;
         found.emplace(seq, origin);
         return ++moved < most;
       }));
@@ -287,7 +300,7 @@ absl::StatusOr<std::optional<queue::PoisonMessage>> DurableQueue::FindOnePoison(
         message.has_value() && (has_id || message->insertion_time == name.insertion_time);
     return is_it ? std::move(message) : std::nullopt;
   }
-  if (!has_id) return std::nullopt;
+  if (!has_id || !IsStored(*seq)) return std::nullopt;
   MUSTER_ASSIGN_OR_RETURN(const NoteRecord note, ReadNote(*seq));
   if (!note.origin.has_value()) return std::nullopt;
   return ReadMoved(*seq, *note.origin);
@@ -303,13 +316,19 @@ absl::StatusOr<std::vector<std::optional<queue::PoisonMessage>>> DurableQueue::F
   return found;
 }
 
+// What stays is passed by, not chosen: a thousand messages of a deleted queue would keep all behind
+// them here.
 absl::StatusOr<DurableQueue::MovesByOrigin> DurableQueue::ChooseMoved(
-    absl::Span<const std::string> message_ids, int64_t max_messages) {
+    absl::Span<const std::string> message_ids, int64_t max_messages,
+    const std::function<bool(const queue::QueueId&)>& is_there) {
+  CatchUp();
   MovesByOrigin moves;
   const auto add = [&](uint64_t seq, const NoteOrigin& origin) {
+    if (!is_there(origin.queue)) return false;
     queue::MoveRequest request;
     request.message_id = MessageId(seq);
     moves[{origin.queue.account, origin.queue.name}].push_back(std::move(request));
+    return true;
   };
   for (const std::string& id : message_ids) {
     const auto seq = SequenceOf(storage_->salt(), number_, id);
@@ -321,8 +340,8 @@ absl::StatusOr<DurableQueue::MovesByOrigin> DurableQueue::ChooseMoved(
   int64_t left = max_messages;
   MUSTER_RETURN_IF_ERROR(
       ForEachMoved(0, [&](uint64_t seq, const NoteOrigin& origin) -> absl::StatusOr<bool> {
-        add(seq, origin);
-        return --left > 0;
+        if (IsFree(seq) && add(seq, origin)) --left;
+        return left > 0;
       }));
   return moves;
 }

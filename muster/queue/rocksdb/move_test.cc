@@ -191,6 +191,40 @@ TEST_F(MoveTest, RedrivesMessagesToWhereTheyCameFrom) {
   EXPECT_EQ(store_->ListPoison(kPoisonQueue, "", 10)->size(), 1u);
 }
 
+// A thousand messages of a deleted queue kept all behind them from a redrive of the oldest
+// thousand.
+TEST_F(MoveTest, RedrivesTheOldestThatCanGoBack) {
+  const queue::QueueId gone{"acme", "gone"};
+  ASSERT_TRUE(store_->CreateQueue(gone, {}).ok());
+  const auto stays = *store_->Put(gone, std::vector<queue::NewMessage>(1));
+  ASSERT_TRUE(store_->Move(gone, kPoisonQueue, {Because(stays[0].receipt, "")})->front().ok());
+  ASSERT_TRUE(store_->DeleteQueue(gone).ok());
+  for (const char* body : {"a", "b", "c"}) {
+    ASSERT_TRUE(Move(Because(Put(body).receipt, "")).ok());
+  }
+  EXPECT_EQ(*store_->Redrive(kPoisonQueue, {}, 1), 1);
+  EXPECT_THAT(Bodies(Receive(kWork)), ElementsAre("a"));
+  ASSERT_EQ(store_->Receive(kPoisonQueue, {2})->size(), 2u);  // and holds "b"
+  EXPECT_EQ(*store_->Redrive(kPoisonQueue, {}, 1), 1);
+  EXPECT_THAT(Bodies(Receive(kWork)), ElementsAre("c"));
+  clock_.Advance(absl::Seconds(30));
+  EXPECT_EQ(*store_->Redrive(kPoisonQueue, {}, 10), 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_->Redrive(kPoisonQueue, {}, 10).status()));
+}
+
+// Their records stay on disk until they are collected. A redrive counts what is listed.
+TEST_F(MoveTest, ListsNothingThatHasExpired) {
+  ASSERT_TRUE(Move(Because(Put("expired", absl::Seconds(1)).receipt, "")).ok());
+  const std::string expired = store_->ListPoison(kPoisonQueue, "", 10)->at(0).message_id;
+  ASSERT_TRUE(Move(Because(Put("kept").receipt, "")).ok());
+  clock_.Advance(absl::Seconds(1));
+  const auto listed = *store_->ListPoison(kPoisonQueue, "", 1);
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0].body, "kept");
+  EXPECT_FALSE(store_->FindPoison(kPoisonQueue, {{expired}})->at(0).has_value());
+  EXPECT_EQ(*store_->Redrive(kPoisonQueue, {}, 1), 1);
+}
+
 TEST_F(MoveTest, ListsPageByPage) {
   for (const char* body : {"a", "b", "c"}) {
     ASSERT_TRUE(Move(Because(Put(body).receipt, "")).ok());

@@ -297,16 +297,23 @@ absl::StatusOr<int64_t> RocksDbQueueStore::Redrive(const queue::QueueId& id,
 absl::StatusOr<int64_t> RocksDbQueueStore::MoveBack(DurableQueue* queue,
                                                     absl::Span<const std::string> message_ids,
                                                     int64_t max_messages) {
-  MUSTER_ASSIGN_OR_RETURN(const auto by_origin, queue->ChooseMoved(message_ids, max_messages));
-  int64_t moved = 0;
   absl::Status failed;
-  for (const auto& [origin, requests] : by_origin) {
-    const absl::StatusOr<QueuePtr> target = Find({origin.first, origin.second});
+  const auto find = [&](const queue::QueueId& origin) {
+    absl::StatusOr<QueuePtr> target = Find(origin);
     if (!target.ok()) {
       failed = absl::FailedPreconditionError(
           absl::StrCat(target.status().message(), ", where the messages came from"));
-      continue;
     }
+    return target;
+  };
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto by_origin,
+      queue->ChooseMoved(message_ids, max_messages,
+                         [&](const queue::QueueId& origin) { return find(origin).ok(); }));
+  int64_t moved = 0;
+  for (const auto& [origin, requests] : by_origin) {
+    const absl::StatusOr<QueuePtr> target = find({origin.first, origin.second});
+    if (!target.ok()) continue;
     const auto results = queue->MoveTo(target->get(), requests);
     if (!results.ok()) failed = results.status();
     if (results.ok()) moved += std::count(results->begin(), results->end(), absl::OkStatus());
