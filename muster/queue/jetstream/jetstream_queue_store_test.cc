@@ -108,6 +108,24 @@ TEST_P(JetStreamQueueStoreTest, KeepsTheMessagesOfANewQueueFromReceiptsOfTheOneB
   EXPECT_THAT(Drain(), ElementsAre("other"));
 }
 
+// The server acknowledges what is said of any message. A holder that asked for more time went on
+// with a message that was gone.
+TEST_P(JetStreamQueueStoreTest, SaysOfAnUpdateThatItsMessageIsGone) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
+  const std::vector<queue::Message> got = *store().Receive(queue_, {2});
+  ASSERT_EQ(got.size(), 2u);
+  queue::UpdateRequest longer;
+  longer.receipt = got[0].receipt;
+  longer.visibility = absl::Minutes(1);
+  EXPECT_TRUE(store().Update(queue_, {longer})->front().ok());
+  ASSERT_TRUE(store().Delete(queue_, {got[0].receipt})->front().ok());
+  EXPECT_TRUE(absl::IsNotFound(store().Update(queue_, {longer})->front().status()));
+  EXPECT_TRUE(store().Delete(queue_, {got[0].receipt})->front().ok()) << "as often as it is asked";
+  ASSERT_TRUE(store().Clear(queue_).ok());
+  longer.receipt = got[1].receipt;
+  EXPECT_TRUE(absl::IsNotFound(store().Update(queue_, {longer})->front().status()));
+}
+
 // nats-server 2.9.10 makes two consumers of one name when two processes ask at the same moment, and
 // then leaves every pull unanswered: the results of a batch were never counted.
 TEST_P(JetStreamQueueStoreTest, AProcessWaitsForTheConsumerThatAnotherOneMakes) {

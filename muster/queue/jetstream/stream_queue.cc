@@ -28,6 +28,11 @@ absl::Status GoneWithItsQueue(const queue::QueueId& queue) {
       absl::StrCat("queue '", queue.ToString(), "': the receipt is of a queue that was deleted"));
 }
 
+absl::Status Gone(const queue::QueueId& queue) {
+  return absl::NotFoundError(
+      absl::StrCat("queue '", queue.ToString(), "': the message of the receipt is gone"));
+}
+
 // Whether the holder gives the message back.
 bool LetsGo(const queue::UpdateRequest& request) {
   return request.attempt_ended || request.visibility == absl::ZeroDuration();
@@ -108,13 +113,13 @@ bool StreamQueue::HasLapsed(const Delivery& delivery) const {
   return lease.has_value() && (lease->ends <= Now() || WasGivenBack(*lease));
 }
 
-absl::StatusOr<bool> StreamQueue::IsReplaced(const Delivery& delivery) {
+absl::StatusOr<StreamQueue::Place> StreamQueue::PlaceOf(const Delivery& delivery) {
   const std::optional<Lease> lease = leases_.Find(delivery.sequence, delivery.deliveries);
-  if (lease.has_value() && lease->ends > Now()) return false;
+  if (lease.has_value() && lease->ends > Now()) return Place::kSame;
   const auto stored = jetstream_->GetMessage(StreamOf(id_), delivery.sequence);
-  if (absl::IsNotFound(stored.status())) return false;
+  if (absl::IsNotFound(stored.status())) return Place::kGone;
   MUSTER_RETURN_IF_ERROR(stored.status());
-  return KeyOf(stored->sequence, stored->time) != delivery.key();
+  return KeyOf(stored->sequence, stored->time) == delivery.key() ? Place::kSame : Place::kOther;
 }
 
 absl::Status StreamQueue::DeletePut(const ReadReceipt& put) {
@@ -149,8 +154,9 @@ absl::StatusOr<StreamQueue::AckRequest> StreamQueue::AckRequestFor(
   MUSTER_ASSIGN_OR_RETURN(const ReadReceipt read, ParseReceipt(id_, request.receipt));
   if (read.of_put) return OnlyDelete(id_);
   if (HasLapsed(read.delivery)) return NotHeld(id_);
-  MUSTER_ASSIGN_OR_RETURN(const bool replaced, IsReplaced(read.delivery));
-  if (replaced) return GoneWithItsQueue(id_);
+  MUSTER_ASSIGN_OR_RETURN(const Place place_of, PlaceOf(read.delivery));
+  if (place_of == Place::kOther) return GoneWithItsQueue(id_);
+  if (place_of == Place::kGone) return Gone(id_);
   if (request.body.has_value()) {
     return absl::FailedPreconditionError("JetStream cannot replace the body of a message");
   }
@@ -224,8 +230,10 @@ absl::StatusOr<std::vector<absl::Status>> StreamQueue::Delete(
       results[i] = NotHeld(id_);
       continue;
     }
-    const absl::StatusOr<bool> replaced = IsReplaced(read->delivery);
-    results[i] = replaced.value_or(false) ? GoneWithItsQueue(id_) : replaced.status();
+    // What is gone is deleted once more: a process may repeat a delete whose answer was lost.
+    const absl::StatusOr<Place> place = PlaceOf(read->delivery);
+    results[i] = place.status();
+    if (place.ok() && *place == Place::kOther) results[i] = GoneWithItsQueue(id_);
     if (!results[i].ok()) continue;
     acks.push_back({i, read->delivery.ack_subject, "+ACK"});
     deliveries.push_back(std::move(read->delivery));

@@ -141,9 +141,11 @@ class StreamQueue {
   // Whether this process knows that another holder may have the message by now. The server would
   // take the acknowledgement of a late holder for that of the new one.
   bool HasLapsed(const Delivery& delivery) const;
-  // Whether another message has the sequence of the delivery: the queue was deleted and made again
-  // since. Asks the server, unless this process holds the message.
-  absl::StatusOr<bool> IsReplaced(const Delivery& delivery);
+  // What lies at the sequence of a delivery: its message, none, or another one, because the queue
+  // was deleted and made again since.
+  enum class Place { kSame, kGone, kOther };
+  // Asks the server, unless this process holds the message.
+  absl::StatusOr<Place> PlaceOf(const Delivery& delivery);
   absl::Status DeletePut(const ReadReceipt& put);
   // Whether others gave the message back, when this process seemed dead.
   bool WasGivenBack(const Lease& lease) const { return lease.term != held_log_->term(); }
