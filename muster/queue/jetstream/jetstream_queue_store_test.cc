@@ -189,6 +189,32 @@ TEST_P(JetStreamQueueStoreTest, AQueueWhoseMakerDiedIsMadeByTheNextProcess) {
   EXPECT_EQ(next.store->Receive(left, {1})->size(), 1u);
 }
 
+// A delete takes several steps. A client that made the queue again between them was told that there
+// is no such queue, or waited in vain for whoever seemed to make it.
+TEST_P(JetStreamQueueStoreTest, MakesAQueueAgainThatAnotherProcessIsDeleting) {
+  const queue::QueueId again{"acme", "again"};
+  const queue::Metadata before = {{"owner", "before"}}, after = {{"owner", "after"}};
+  nats::JetStream deleter(client_->prompt.get(), absl::Seconds(10));
+  for (const std::string& look : {absl::StrCat("MSG.GET.", AsideStreamOf(again)),
+                                  absl::StrCat("CONSUMER.INFO.", StreamOf(again), ".")}) {
+    ASSERT_TRUE(store().CreateQueue(again, before).ok());
+    ASSERT_TRUE(deleter.DeleteStream(StreamOf(again)).ok());
+    std::atomic<bool> ends = false;
+    TappedConnection connection(client_->connection.get(), [&](absl::string_view subject) {
+      if (!absl::StrContains(subject, look) || ends.exchange(true)) return;
+      EXPECT_TRUE(deleter.DeleteStream(AsideStreamOf(again)).ok());
+    });
+    Options options = options_;
+    options.prompt = nullptr;
+    const auto maker = OpenJetStreamQueues(&connection, options).value();
+    const absl::Status made = maker->CreateQueue(again, after);
+    EXPECT_TRUE(made.ok()) << look << ": " << made;
+    EXPECT_TRUE(ends) << look;
+    EXPECT_EQ(maker->GetMetadata(again).value_or(before), after) << look;
+    EXPECT_TRUE(store().DeleteQueue(again).ok());
+  }
+}
+
 // Metadata and causes, as the first release wrote them, and as a newer one might.
 TEST_P(JetStreamQueueStoreTest, ReadsMetadataAndCausesOfOtherReleases) {
   nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));

@@ -30,6 +30,9 @@ constexpr absl::string_view kMayDiffer[] = {"num_replicas", "duplicate_window", 
 
 constexpr absl::Duration kFirstLook = absl::Milliseconds(2);
 
+// A delete is over within moments; more of them in a row is a client that deletes all the time.
+constexpr int kMakeTries = 5;
+
 std::string EncodeMetadata(const queue::Metadata& metadata) {
   return json(metadata).dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -143,6 +146,19 @@ absl::Status QueueRegistry::Create(const QueueId& queue, const queue::Metadata& 
 
 absl::StatusOr<queue::Metadata> QueueRegistry::Make(const QueueId& queue,
                                                     const queue::Metadata& metadata) {
+  for (int tries = 1;; ++tries) {
+    absl::StatusOr<queue::Metadata> made = MakeOnce(queue, metadata);
+    if (!absl::IsNotFound(made.status())) return made;
+    if (tries == kMakeTries) {
+      return absl::UnavailableError(
+          absl::StrCat("queue '", queue.ToString(),
+                       "': others delete it all the while: ", made.status().message()));
+    }
+  }
+}
+
+absl::StatusOr<queue::Metadata> QueueRegistry::MakeOnce(const QueueId& queue,
+                                                        const queue::Metadata& metadata) {
   MUSTER_RETURN_IF_ERROR(jetstream_->EnsureStream(AsideStreamSettings(queue, options_->settings)));
   queue::Metadata there = metadata;
   uint64_t replaced = 0;
@@ -184,6 +200,9 @@ absl::StatusOr<bool> QueueRegistry::AwaitConsumer(const QueueId& queue) {
       MUSTER_RETURN_IF_ERROR(consumer);
       return true;
     }
+    // Without metadata the queue is being deleted, and nobody makes it.
+    MUSTER_RETURN_IF_ERROR(
+        jetstream_->LastMessage(AsideStreamOf(queue), MetadataSubjectOf(queue)).status());
     if (clock->Monotonic() >= deadline) return false;
     base::SleepUnlessStopped(clock, wait, {});
   }

@@ -66,14 +66,20 @@ class QueueRegistry {
   // last. The others wait for the consumer, and take over when it does not come. nats-server before
   // 2.9.22 sometimes makes two consumers of one name for two simultaneous requests
   // (nats-server pull request 4377), and the pulls of that name are never answered again.
+  //
+  // Another process may delete the queue meanwhile, part by part: then it is made anew.
   absl::StatusOr<queue::Metadata> Make(const queue::QueueId& queue, const queue::Metadata& metadata)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // NotFound: a part is gone that was there before.
+  absl::StatusOr<queue::Metadata> MakeOnce(const queue::QueueId& queue,
+                                           const queue::Metadata& metadata)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Replaces the metadata message with the sequence `replaced` (0: there is none). The error
   // kWrongLastSequence: another client has written it meanwhile.
   absl::Status WriteMetadata(const queue::QueueId& queue, const queue::Metadata& metadata,
                              uint64_t replaced) ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for the consumer that another client makes. False: it has not come, so its maker may be
-  // gone.
+  // gone. NotFound: the queue is being deleted.
   absl::StatusOr<bool> AwaitConsumer(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the metadata of a queue that Make has completed before, if all of it still exists.
   std::optional<queue::Metadata> IfMade(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
