@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -28,6 +29,11 @@ constexpr char kPermissions[] = "raup";
 
 std::string KeyOf(const queue::QueueId& queue) {
   return absl::StrCat("queue-gateway/acl/", queue.ToString());
+}
+
+// The incarnation of the queue, and the document.
+std::pair<absl::string_view, absl::string_view> PartsOf(absl::string_view record) {
+  return absl::StrSplit(record, absl::MaxSplits('\0', 1));
 }
 
 size_t CharactersOf(absl::string_view text) {
@@ -131,30 +137,41 @@ absl::StatusOr<std::vector<StoredPolicy>> ReadAcl(const queue::QueueId& queue,
                                                   const Stores& stores) {
   MUSTER_ASSIGN_OR_RETURN(const queue::QueueExtent extent, stores.queues->Extent(queue));
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, stores.records->Get(KeyOf(queue)));
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(record.data, absl::MaxSplits('\0', 1));
-  if (record.version == sync::kAbsent || parts.first != extent.incarnation) {
+  const auto [incarnation, document] = PartsOf(record.data);
+  if (record.version == sync::kAbsent || incarnation != extent.incarnation) {
     return std::vector<StoredPolicy>();
   }
-  absl::StatusOr<std::vector<StoredPolicy>> policies = ParseAcl(parts.second);
+  absl::StatusOr<std::vector<StoredPolicy>> policies = ParseAcl(document);
   if (policies.ok()) return policies;
   return absl::DataLossError(
       absl::StrCat("the ACL of queue '", queue.ToString(), "': ", policies.status().message()));
 }
 
+// The queue is looked at after the record that is replaced: if it is made again in between, its new
+// record is another one, and the write begins anew.
 absl::Status StoreAcl(const queue::QueueId& queue, const std::vector<StoredPolicy>& policies,
                       const Stores& stores) {
-  MUSTER_ASSIGN_OR_RETURN(const queue::QueueExtent extent, stores.queues->Extent(queue));
+  const std::string document = WriteAcl(policies);
   return WriteRecord(
-      stores.records, KeyOf(queue),
-      absl::StrCat(extent.incarnation, absl::string_view("\0", 1), WriteAcl(policies)));
+      stores.records, KeyOf(queue), [&](const sync::VersionedData&) -> absl::StatusOr<std::string> {
+        MUSTER_ASSIGN_OR_RETURN(const queue::QueueExtent extent, stores.queues->Extent(queue));
+        return absl::StrCat(extent.incarnation, absl::string_view("\0", 1), document);
+      });
 }
 
+// Another client may have made the queue again, with an ACL. So the queue is looked at after the
+// record: one whose queue is there by then stays, and one whose queue is not there belongs to none
+// any more.
 void ForgetAcl(const queue::QueueId& queue, const Stores& stores) {
   const absl::StatusOr<sync::VersionedData> record = stores.records->Get(KeyOf(queue));
   if (!record.ok() || record->version == sync::kAbsent) return;
-  const absl::StatusOr<bool> deleted = stores.records->TryDelete(KeyOf(queue), record->version);
-  base::LogUnlessOk(base::kWarning, "the ACL of a deleted queue is left behind", deleted.status(),
+  const absl::StatusOr<queue::QueueExtent> now = stores.queues->Extent(queue);
+  if (now.ok() && now->incarnation == PartsOf(record->data).first) return;
+  absl::Status forgotten = now.status();
+  if (now.ok() || absl::IsNotFound(now.status())) {
+    forgotten = stores.records->TryDelete(KeyOf(queue), record->version).status();
+  }
+  base::LogUnlessOk(base::kWarning, "the ACL of a deleted queue is left behind", forgotten,
                     {{"queue", queue.ToString()}});
 }
 

@@ -36,7 +36,8 @@ absl::StatusOr<std::vector<auth::StoredPolicy>> ReadAcl(const queue::QueueId& qu
                                                         const Stores& stores);
 absl::Status StoreAcl(const queue::QueueId& queue, const std::vector<auth::StoredPolicy>& policies,
                       const Stores& stores);
-// Of a queue that is deleted. Where it fails, the record stays, and counts for no other queue.
+// Of a queue that is deleted; not that of a queue that was made in its place meanwhile. Where it
+// fails, the record stays, and counts for no other queue.
 void ForgetAcl(const queue::QueueId& queue, const Stores& stores);
 
 }  // namespace muster::queue_gateway::operations

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/operations/acl.h"
 
+#include <functional>
+#include <utility>
+
 #include "absl/strings/str_replace.h"
+#include "muster/queue/store_decorators.h"
 #include "services/queue-gateway/operations/operations_fixture.h"
 
 namespace muster::queue_gateway::operations {
@@ -67,6 +71,50 @@ TEST_F(AclTest, StillReadsWhatNoOneMayStoreAnyMore) {
   records_.Overwrite("queue-gateway/acl/acct/queue",
                      absl::StrReplaceAll(record, {{"raup", "puarr"}}));
   EXPECT_EQ(ReadAcl({"acct", "queue"}, stores_)->at(0).permission, "puarr");
+}
+
+// A queue store whose queue is made again by another client before a delete of it returns.
+class QueueThatComesBack final : public queue::InterceptedStore {
+ public:
+  QueueThatComesBack(queue::QueueStore* behind, std::function<void()> again)
+      : InterceptedStore(behind), again_(std::move(again)) {}
+
+  absl::Status DeleteQueue(const queue::QueueId& queue) override {
+    absl::Status deleted = InterceptedStore::DeleteQueue(queue);
+    again_();
+    return deleted;
+  }
+
+ private:
+  const std::function<void()> again_;
+};
+
+// Who deleted a queue took the policies of the next one away, and so all its signatures.
+TEST_F(AclTest, StaysWithAQueueThatIsMadeAgainDuringTheDelete) {
+  EXPECT_EQ(Status("PUT", "/queue?comp=acl", kOne), "204");
+  QueueThatComesBack comes_back(queues_.get(), [this] {
+    stores_.queues = queues_.get();
+    Create("queue");
+    EXPECT_EQ(Status("PUT", "/queue?comp=acl", List(Policy("two", ""))), "204");
+  });
+  stores_.queues = &comes_back;
+  EXPECT_EQ(Status("DELETE", "/queue"), "204");
+  ASSERT_EQ(ReadAcl({"acct", "queue"}, stores_)->size(), 1u);
+  EXPECT_EQ(ReadAcl({"acct", "queue"}, stores_)->at(0).id, "two");
+}
+
+// It was that of the queue before, and so nobody's; and it had replaced that of the new one.
+TEST_F(AclTest, IsThatOfTheQueueThatIsThereWhenItIsWritten) {
+  RivalledStore rivalled(&records_, [this] {
+    stores_.records = &records_;
+    EXPECT_EQ(Status("DELETE", "/queue"), "204");
+    Create("queue");
+    EXPECT_EQ(Status("PUT", "/queue?comp=acl", List(Policy("two", ""))), "204");
+  });
+  stores_.records = &rivalled;
+  EXPECT_EQ(Status("PUT", "/queue?comp=acl", kOne), "204");
+  ASSERT_EQ(ReadAcl({"acct", "queue"}, stores_)->size(), 1u);
+  EXPECT_EQ(ReadAcl({"acct", "queue"}, stores_)->at(0).id, "one");
 }
 
 TEST_F(AclTest, ChecksTheDigestOfItsBody) {

@@ -3,9 +3,11 @@
 // OperationsFixture: the operations over an engine of their own, called as the gateway calls them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -21,6 +23,30 @@
 #include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::queue_gateway::operations {
+
+// Has another client come first, once: between what a write has read, and the write.
+class RivalledStore final : public sync::OptimisticSyncStore {
+ public:
+  // `behind` is not owned.
+  RivalledStore(sync::OptimisticSyncStore* behind, std::function<void()> rival)
+      : behind_(behind), rival_(std::move(rival)) {}
+
+  absl::StatusOr<sync::VersionedData> Get(absl::string_view key) override {
+    return behind_->Get(key);
+  }
+  absl::StatusOr<bool> TryWrite(absl::string_view key, absl::string_view data,
+                                uint64_t version) override {
+    if (const auto rival = std::exchange(rival_, nullptr)) rival();
+    return behind_->TryWrite(key, data, version);
+  }
+  absl::StatusOr<bool> TryDelete(absl::string_view key, uint64_t version) override {
+    return behind_->TryDelete(key, version);
+  }
+
+ private:
+  sync::OptimisticSyncStore* const behind_;  // not owned
+  std::function<void()> rival_;
+};
 
 class OperationsFixture : public ::testing::Test {
  protected:

@@ -7,9 +7,10 @@
 namespace muster::queue_gateway::operations {
 
 absl::Status WriteRecord(sync::OptimisticSyncStore* store, absl::string_view key,
-                         absl::string_view data) {
+                         const MakeRecord& make) {
   for (int attempt = 0; attempt < kMaxWriteAttempts; ++attempt) {
     MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData before, store->Get(key));
+    MUSTER_ASSIGN_OR_RETURN(const std::string data, make(before));
     MUSTER_ASSIGN_OR_RETURN(const bool written, store->TryWrite(key, data, before.version));
     if (written) return absl::OkStatus();
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -204,13 +205,22 @@ std::string WriteProperties(const ServiceProperties& properties) {
   return std::move(xml).Finish();
 }
 
-absl::StatusOr<ServiceProperties> ReadProperties(const std::string& account, const Stores& stores) {
-  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, stores.records->Get(KeyOf(account)));
+namespace {
+
+absl::StatusOr<ServiceProperties> PropertiesIn(const sync::VersionedData& record,
+                                               const std::string& account) {
   if (record.version == sync::kAbsent) return ServiceProperties();
   absl::StatusOr<ServiceProperties> properties = ParseProperties(record.data, ServiceProperties());
   if (properties.ok()) return properties;
   return absl::DataLossError(absl::StrCat("the service properties of account '", account,
                                           "': ", properties.status().message()));
+}
+
+}  // namespace
+
+absl::StatusOr<ServiceProperties> ReadProperties(const std::string& account, const Stores& stores) {
+  MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData record, stores.records->Get(KeyOf(account)));
+  return PropertiesIn(record, account);
 }
 
 Outcome GetServiceProperties(const Call& call, const Stores& stores) {
@@ -221,15 +231,21 @@ Outcome GetServiceProperties(const Call& call, const Stores& stores) {
 
 Outcome SetServiceProperties(const Call& call, const Stores& stores) {
   if (const auto problem = CheckMd5(call)) return *problem;
-  auto before = ReadProperties(call.resource.account, stores);
-  if (!before.ok()) return protocol::FromStore(before.status());
-  const auto properties = ParseProperties(call.http.body, *std::move(before));
-  if (!properties.ok()) {
+  const std::string& account = call.resource.account;
+  absl::Status wrong;  // with the document
+  const absl::Status written = WriteRecord(
+      stores.records, KeyOf(account),
+      [&](const sync::VersionedData& record) -> absl::StatusOr<std::string> {
+        MUSTER_ASSIGN_OR_RETURN(ServiceProperties before, PropertiesIn(record, account));
+        const auto properties = ParseProperties(call.http.body, std::move(before));
+        wrong = properties.status();
+        MUSTER_RETURN_IF_ERROR(wrong);
+        return WriteProperties(*properties);
+      });
+  if (!wrong.ok()) {
     return protocol::Error(protocol::ErrorCode::kInvalidXmlDocument,
-                           {{"Reason", std::string(properties.status().message())}});
+                           {{"Reason", std::string(wrong.message())}});
   }
-  const absl::Status written =
-      WriteRecord(stores.records, KeyOf(call.resource.account), WriteProperties(*properties));
   if (!written.ok()) return protocol::FromStore(written);
   return protocol::Empty(202);
 }

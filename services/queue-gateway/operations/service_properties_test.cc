@@ -51,6 +51,19 @@ TEST_F(ServicePropertiesTest, KeepWhatAChangeLeavesOut) {
   EXPECT_THAT(Ask("GET", kPropertiesPath).body, HasSubstr("<Cors/>"));
 }
 
+// One that set CORS rules took the logging away that another had set in the same moment.
+TEST_F(ServicePropertiesTest, KeepWhatAnotherClientHasSetMeanwhile) {
+  RivalledStore rivalled(&records_, [this] {
+    stores_.records = &records_;
+    EXPECT_EQ(Status("PUT", kPropertiesPath, Properties(kLogging)), "202");
+  });
+  stores_.records = &rivalled;
+  EXPECT_EQ(Status("PUT", kPropertiesPath, Properties(kCors)), "202");
+  const std::string body = Ask("GET", kPropertiesPath).body;
+  EXPECT_THAT(body, HasSubstr(kCors));
+  EXPECT_THAT(body, HasSubstr(kLogging));
+}
+
 TEST_F(ServicePropertiesTest, CheckTheDigestOfTheirBody) {
   EXPECT_EQ(Status("PUT", kPropertiesPath, Properties(kCors), {{"Content-MD5", "AAAA"}}),
             "400 Md5Mismatch");
