@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the gateway does beyond Azure's contract, by the metadata of a queue.
+#include "muster/queue/store_decorators.h"
 #include "nlohmann/json.hpp"
 #include "services/queue-gateway/operations/operations_fixture.h"
 
@@ -92,6 +93,32 @@ TEST_F(ExtensionsTest, MakesThePoisonQueueWhenItIsNeededAndAgain) {
     EXPECT_EQ(Json("/queue?comp=muster-stats")["poison_queue"]["messages"], 1);
     EXPECT_EQ(Status("DELETE", "/queue-poison"), "204");
   }
+}
+
+// A queue store whose queue is deleted at the moment at which a message of it is moved.
+class QueueThatGoes final : public queue::InterceptedStore {
+ public:
+  explicit QueueThatGoes(queue::QueueStore* behind) : InterceptedStore(behind), behind_(behind) {}
+
+  absl::StatusOr<std::vector<absl::Status>> Move(
+      const queue::QueueId& from, const queue::QueueId& to,
+      absl::Span<const queue::MoveRequest> requests) override {
+    EXPECT_TRUE(behind_->DeleteQueue(from).ok());
+    return behind_->Move(from, to, requests);
+  }
+
+ private:
+  queue::QueueStore* const behind_;  // not owned
+};
+
+TEST_F(ExtensionsTest, MakesNoPoisonQueueForAQueueThatIsGone) {
+  CreateWith({{"muster-maxdequeue", "1"}});
+  Put("a");
+  GetAndForget();
+  QueueThatGoes goes(queues_.get());
+  stores_.queues = &goes;
+  EXPECT_EQ(Status("GET", "/queue/messages"), "404 QueueNotFound");
+  EXPECT_EQ(Status("GET", "/queue-poison?comp=metadata"), "404 QueueNotFound");
 }
 
 TEST_F(ExtensionsTest, RedrivesPoisonToWhereItCameFrom) {

@@ -35,6 +35,8 @@ absl::Status MoveToPoison(const queue::QueueId& queue, const QueueSettings& sett
   const queue::QueueId poison{queue.account, settings.poison_queue};
   auto moved = stores.queues->Move(queue, poison, requests);
   if (absl::IsNotFound(moved.status())) {
+    // The queue itself may be gone meanwhile, and then needs no poison queue.
+    MUSTER_RETURN_IF_ERROR(stores.queues->GetMetadata(queue).status());
     const absl::Status made = stores.queues->CreateQueue(poison, {});
     // Another call may have made it, with metadata.
     if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
