@@ -167,9 +167,14 @@ std::vector<std::string> SplitHeader(absl::string_view line, char delimiter, boo
 // For a header that is one name: the delimiter that the file seems to have instead of the job's, in
 // words. Empty: none fits.
 std::string MeantDelimiter(const std::string& wanted, const std::vector<std::string>& fields) {
-  if (fields.size() != 1) return "";
+  if (fields.size() != 1 || fields[0].empty()) return "";
   for (const char delimiter : {';', '\t', ',', '|'}) {
-    const std::vector<std::string> names = SplitHeader(fields[0], delimiter, true);
+    // A line that was one name may be half a record in the file's own form: with a line end between
+    // quotes, for one.
+    const CsvRecord record = MeasureCsvRecord(fields[0], delimiter, fields[0].size());
+    const bool is_sound =
+        record.fault == CsvRecord::Fault::kNone && record.text == fields[0].size();
+    const std::vector<std::string> names = SplitHeader(fields[0], delimiter, is_sound);
     if (std::find(names.begin(), names.end(), wanted) == names.end()) continue;
     const std::string shown = delimiter == '\t' ? "\\t" : std::string(1, delimiter);
     return absl::StrCat("; the file seems to have another delimiter: write `delimiter: \"", shown,

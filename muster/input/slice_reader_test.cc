@@ -303,6 +303,17 @@ TEST_F(HeaderTest, NamesTheDelimiterThatTheFileSeemsToHave) {
   EXPECT_THAT(ErrorOf("Id\tName\tPrice\n"), HasSubstr("write `delimiter: \"\\t\"`"));
 }
 
+// A spreadsheet's header with a line end in a name: with the job's comma, its first line is one
+// name, and with the semicolon that was meant, half a record. The reader looked for its end for
+// ever, and took all memory.
+TEST_F(HeaderTest, NamesTheDelimiterOfAHeaderWhoseFirstLineOpensAQuote) {
+  EXPECT_THAT(ErrorOf("Price;\"Amount\nin EUR\";Name\n"), HasSubstr("write `delimiter: \";\"`"));
+  EXPECT_THAT(ErrorOf("Id;\"a\"b;Price\n"), HasSubstr("write `delimiter: \";\"`"));
+  format_.delimiter = '|';
+  EXPECT_THAT(ErrorOf("\"x\n,\"\"y\"\n"), HasSubstr("no column 'Price'"));
+  EXPECT_THAT(ErrorOf("\"\"\n"), HasSubstr("no column"));
+}
+
 TEST_F(HeaderTest, TakesQuotesForTextWhereThereAreNone) {
   format_.quotes = false;
   format_.columns = {{"name", "\"Name"}};
