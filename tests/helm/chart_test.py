@@ -717,6 +717,42 @@ class ImpossibleTest(ChartTest):
                 *mode, "pools.default.scale.min=9", "processor.scale.max=3"))
         self.render(*self.AGENT, "pools.default.scale.min=3", "pools.default.scale.max=3")
 
+    def test_pools_that_would_grow_for_the_same_queue_which_no_agent_begins_with(self):
+        default = "pools.default.jobs={retail}"
+        for more in ("pools.more.jobs={retail=4}", "pools.more.scale.queues={retail-in-3}"):
+            for mode in ("agent", "keda", "hpa"):
+                said = self.refusal(f"scaler.mode={mode}", "metrics.enabled=true", default, more)
+                self.assertIn("pools.default and pools.more: both would grow for queue retail-in", said)
+            # What no agent sizes may share queues.
+            for mode in (("scaler.mode=none",), ("scaler.mode=agent", "pools.more.scale.enabled=false"),
+                         ("scaler.mode=hpa", "scaler.hpa.targetCPUUtilization=70")):
+                self.render(*mode, default, more)
+        self.assertIn("pools.default and pools.more", self.refusal(
+            "scaler.mode=agent", "pools.default.scale.queues={retail-in-0}", "pools.more.jobs={retail}"))
+        self.render("scaler.mode=agent", "pools.default.scale.queues={in-0}", "pools.more.scale.queues={in-1}")
+        self.assertIn("pools.default.scale.queues: in is there twice",
+                      self.refusal("scaler.mode=agent", "pools.default.scale.queues={in,in}"))
+        self.assertIn("pools.default: it has 65 queues", self.refusal(
+            "scaler.mode=agent", f"pools.default.scale.queues={{{','.join(f'q{i}' for i in range(65))}}}"))
+        self.assertIn("pools.default.jobs: retail is there twice", self.refusal("pools.default.jobs={retail,retail=4}"))
+
+    def test_times_that_no_service_begins_with(self):
+        made = ("tls.enabled=true", "tls.certManager.enabled=true", "tls.certManager.issuerRef.name=ca")
+        for values, said in (
+                (("mesh.lease=0.5s",), "mesh.lease is 0.5s: at least 1s"),
+                (("mesh.lease=12h1ms",), "mesh.lease is 12h1ms: at most 12h"),
+                (("controller.ownershipLease=500ms",), "controller.ownershipLease is 500ms: at least 1s"),
+                (("controller.ownershipLease=1d",), "controller.ownershipLease is 1d: at most 10m"),
+                ((*self.AGENT, "processor.scale.sla.max=0s"), "pools.default.scale.sla.max is 0s: at least 1ms"),
+                ((*self.AGENT, "pools.default.scale.sla.aim=301s"), "pools.default.scale.sla.aim is 301s: at most 5m"),
+                ((*self.AGENT, "scaler.agent.coldStart=1h1s"), "scaler.agent.coldStart is 1h1s: at most 1h"),
+                ((*made, "tls.certManager.duration=30m"), "tls.certManager.duration is 30m: at least 1h"),
+                ((*made, "tls.certManager.renewBefore=90d"), "at '/tls/certManager/renewBefore'"),
+                ((*made, "tls.certManager.renewBefore=2160h"), "renewBefore is 2160h, duration 2160h")):
+            self.assertIn(said, self.refusal(*values))
+        self.render(*self.AGENT, *made, "mesh.lease=12h", "controller.ownershipLease=9m59.9s", "scaler.agent.coldStart=0s",
+                    "pools.default.scale.sla.aim=4m60s", "tls.certManager.duration=1h", "tls.certManager.renewBefore=59m")
+
     def test_more_copies_than_servers(self):
         for servers, copies in ((1, 3), (3, 5)):
             self.assertIn(f"nats.streamReplicas is {copies}, nats.replicas {servers}", self.refusal(
@@ -975,8 +1011,9 @@ class BurstTest(ChartTest):
         keda = ("scaler.mode=keda", "pools.default.jobs={helm-test=4}", "metrics.enabled=true")
         for values in (self.AGENT, keda):
             self.assertEqual(self.told(*values)["POOLS"], "default")
-        self.assertEqual(self.told(*self.AGENT, "pools.more.jobs={helm-test}", "pools.other.jobs={retail}")["POOLS"],
-                         "default more")
+        # A pool that works for the job, and grows for another one.
+        self.assertEqual(self.told(*self.AGENT, "pools.more.jobs={helm-test}", "pools.more.scale.queues={more}",
+                                   "pools.other.jobs={other}")["POOLS"], "default")
         for values in ((), (*self.AGENT, "pools.default.scale.min=1"), (*self.AGENT, "tests.zeroSeconds=0"),
                        (*self.AGENT, "scaler.agent.act=false"), (*keda, "scaler.keda.prometheus=http://p:9090"),
                        ("scaler.mode=hpa", "pools.default.jobs={helm-test}", "metrics.enabled=true")):
@@ -1226,7 +1263,9 @@ class SchemaTest(ChartTest):
         for value in ("mesh.lease=5s1m", "processor.scale.sla.max=", "controller.ownershipLease=1m1h",
                       "tls.certManager.duration=90d", "metrics.serviceMonitor.interval=1.5s", "processor.jobs={retail=0}",
                       "processor.jobs={retail=1001}", "processor.jobs={Retail}", "processor.jobs={2nd}", "tests.job=2nd",
-                      "fullnameOverride=My_Mesh", "nameOverride=mesh-"):
+                      "fullnameOverride=My_Mesh", "nameOverride=mesh-", "initiator.maxQueueBytes=0B",
+                      "initiator.maxStoppedUploadBytes=00MiB", "initiator.maxStoppedUploads=1000001",
+                      "policy.clientMembers={client}", "policy.serviceMembers={CN:a}"):
             self.assertIn("at '/" + value.partition("=")[0].replace(".", "/"), self.refusal(value))
         self.render("mesh.lease=1m30s500ms", "processor.scale.sla.aim=", "tls.certManager.renewBefore=1.5h",
                     "metrics.podMonitor.interval=1m30s", "processor.jobs={retail=1000}", "fullnameOverride=mesh.b")

@@ -45,6 +45,7 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- fail (printf "nats.fileStore is %s, nats.persistence.size %s: the volume has to be the larger one" $values.nats.fileStore $values.nats.persistence.size) -}}
 {{- end -}}
 {{- include "muster.checkPools" . -}}
+{{- include "muster.checkTimes" . -}}
 {{- if gt (int64 $values.tests.p95Seconds) (int64 $values.tests.slaSeconds) -}}
 {{- fail (printf "tests.p95Seconds is %d, tests.slaSeconds %d: 95 %% of the items cannot take longer than all of them; lower p95Seconds" (int64 $values.tests.p95Seconds) (int64 $values.tests.slaSeconds)) -}}
 {{- end -}}
@@ -71,12 +72,25 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{/* What contradicts itself in a pool, or between it and what scales it. */}}
 {{- define "muster.checkPools" -}}
 {{- $allScaled := true -}}
+{{- $taken := list -}}
 {{- range $pool, $own := .Values.pools -}}
 {{- $conf := include "muster.poolConf" (dict "root" $ "pool" $pool) | fromJson -}}
 {{- if gt (int $conf.scale.min) (int $conf.scale.max) -}}
 {{- fail (printf "pools.%s.scale: min is %d, max is %d" $pool (int $conf.scale.min) (int $conf.scale.max)) -}}
 {{- end -}}
-{{- if not (include "muster.isScaled" (dict "root" $ "conf" $conf)) -}}
+{{- $jobs := list -}}
+{{- range $conf.jobs -}}
+{{- $job := splitList "=" . | first -}}
+{{- if has $job $jobs }}{{ fail (printf "pools.%s.jobs: %s is there twice" $pool $job) }}{{ end -}}
+{{- $jobs = append $jobs $job -}}
+{{- end -}}
+{{- $isScaled := include "muster.isScaled" (dict "root" $ "conf" $conf) -}}
+{{- if and $isScaled (include "muster.hasAgent" $) -}}
+{{- $queues := include "muster.poolQueues" (dict "root" $ "pool" $pool "conf" $conf) | fromJsonArray -}}
+{{- include "muster.checkQueues" (dict "pool" $pool "queues" $queues "taken" $taken) -}}
+{{- range $queues }}{{ $taken = append $taken (dict "pool" $pool "queue" .) }}{{ end -}}
+{{- end -}}
+{{- if not $isScaled -}}
 {{- $allScaled = false -}}
 {{- else if not (kindIs "invalid" (index (default dict $own) "replicas")) -}}
 {{- fail (printf "pools.%s.replicas: scaler.mode %s sizes this pool; take replicas out, or set pools.%s.scale.enabled to false" $pool $.Values.scaler.mode $pool) -}}
@@ -85,6 +99,65 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- if and $allScaled (not (kindIs "invalid" .Values.processor.replicas)) -}}
 {{- fail (printf "processor.replicas: scaler.mode %s sizes every pool; take replicas out, or set scale.enabled of a pool to false" .Values.scaler.mode) -}}
 {{- end -}}
+{{- end -}}
+
+{{/*
+What the agent's reader of rules refuses: two pools that would both grow for one queue. A queue of the rules stands
+for its partitions, too. (dict "pool" NAME "queues" ITS "taken" LIST OF {pool, queue} BEFORE IT)
+*/}}
+{{- define "muster.checkQueues" -}}
+{{- if gt (len .queues) 64 }}{{ fail (printf "pools.%s: it has %d queues; the agent takes 64 at most for one pool" .pool (len .queues)) }}{{ end -}}
+{{- $seen := list -}}
+{{- range $queue := .queues -}}
+{{- if has $queue $seen }}{{ fail (printf "pools.%s.scale.queues: %s is there twice" $.pool $queue) }}{{ end -}}
+{{- $seen = append $seen $queue -}}
+{{- range $.taken -}}
+{{- if or (eq $queue .queue) (eq (regexReplaceAll "-[0-9]+$" $queue "") .queue) (eq $queue (regexReplaceAll "-[0-9]+$" .queue "")) -}}
+{{- fail (printf "pools.%s and pools.%s: both would grow for queue %s; only one pool that the agent sizes may have it (jobs, scale.queues; or scale.enabled: false)" .pool $.pool $queue) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Times that their readers refuse, and with which no service would start. */}}
+{{- define "muster.checkTimes" -}}
+{{- include "muster.checkTime" (dict "what" "mesh.lease" "time" .Values.mesh.lease "least" "1s" "most" "12h") -}}
+{{- with .Values.controller.ownershipLease }}{{ include "muster.checkTime" (dict "what" "controller.ownershipLease" "time" . "least" "1s" "most" "10m") }}{{ end -}}
+{{- if .Values.tls.certManager.enabled -}}
+{{- $made := .Values.tls.certManager -}}
+{{- include "muster.checkTime" (dict "what" "tls.certManager.duration" "time" $made.duration "least" "1h") -}}
+{{- include "muster.checkTime" (dict "what" "tls.certManager.renewBefore" "time" $made.renewBefore "least" "5m") -}}
+{{- if le (include "muster.milliseconds" $made.duration | float64) (include "muster.milliseconds" $made.renewBefore | float64) -}}
+{{- fail (printf "tls.certManager.renewBefore is %s, duration %s: a certificate is renewed before it ends, and not before it begins" $made.renewBefore $made.duration) -}}
+{{- end -}}
+{{- end -}}
+{{- if include "muster.hasAgent" . -}}
+{{- include "muster.checkTime" (dict "what" "scaler.agent.coldStart" "time" .Values.scaler.agent.coldStart "most" "1h") -}}
+{{- range $pool, $_ := .Values.pools -}}
+{{- $scale := (include "muster.poolConf" (dict "root" $ "pool" $pool) | fromJson).scale -}}
+{{- if $scale.enabled -}}
+{{- include "muster.checkTime" (dict "what" (printf "pools.%s.scale.sla.max" $pool) "time" $scale.sla.max "least" "1ms" "most" "365d") -}}
+{{- with $scale.sla.aim }}{{ include "muster.checkTime" (dict "what" (printf "pools.%s.scale.sla.aim" $pool) "time" . "least" "1ms" "most" $scale.sla.max) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* (dict "what" VALUE "time" ITS TEXT ["least" TIME] ["most" TIME]) */}}
+{{- define "muster.checkTime" -}}
+{{- $time := include "muster.milliseconds" .time | float64 -}}
+{{- if and .least (lt $time (include "muster.milliseconds" (default "0s" .least) | float64)) }}{{ fail (printf "%s is %s: at least %s" .what .time .least) }}{{ end -}}
+{{- if and .most (gt $time (include "muster.milliseconds" (default "0s" .most) | float64)) }}{{ fail (printf "%s is %s: at most %s" .what .time .most) }}{{ end -}}
+{{- end -}}
+
+{{/* Of a time such as 1h30m. */}}
+{{- define "muster.milliseconds" -}}
+{{- $sum := 0.0 -}}
+{{- range regexFindAll "[0-9.]+(d|h|ms|m|s)" . -1 -}}
+{{- $unit := regexFind "[a-z]+$" . -}}
+{{- $sum = addf $sum (mulf (trimSuffix $unit . | float64) (index (dict "ms" 1.0 "s" 1000.0 "m" 60000.0 "h" 3600000.0 "d" 86400000.0) $unit)) -}}
+{{- end -}}
+{{ $sum }}
 {{- end -}}
 
 {{/* The bytes of a size such as 9GB, as the NATS server reads it, or 10Gi, as Kubernetes does. */}}
