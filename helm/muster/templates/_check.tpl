@@ -10,6 +10,11 @@
 {{- if contains "@" (default "" $values.nats.url) -}}
 {{- fail "nats.url has a password, which everyone who reads the values would see: put the URL into nats.existingSecret, key url" -}}
 {{- end -}}
+{{- range list "credentialsKey" "caKey" -}}
+{{- if and (get $values.nats .) (not $values.nats.existingSecret) -}}
+{{- fail (printf "nats.%s is %s, which is a key of nats.existingSecret: name that secret, too" . (get $values.nats .)) -}}
+{{- end -}}
+{{- end -}}
 {{- if and $values.tls.enabled (not $values.tls.certManager.enabled) -}}
 {{- if not $values.tls.existingSecret -}}
 {{- fail "tls.enabled needs tls.existingSecret, or tls.certManager.enabled with an issuerRef" -}}
