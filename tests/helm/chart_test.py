@@ -836,6 +836,15 @@ class RepeatsTest(ChartTest):
         self.assertIn("initiator.extraVolumes: mine is there twice", self.refusal(
             "initiator.extraVolumes[0].name=mine", "initiator.extraVolumes[1].name=mine"))
 
+    def test_labels_of_monitors_and_dashboards_and_the_annotation_by_which_nats_starts_again(self):
+        self.assertIn("nats.podAnnotations: checksum/config is set by the chart",
+                      self.refusal("nats.podAnnotations.checksum/config=x"))
+        for path in ("metrics.serviceMonitor", "metrics.podMonitor", "metrics.prometheusRule", "dashboards"):
+            values = ("metrics.enabled=true", f"{path}.enabled=true")
+            self.assertIn(f"{path}.labels: app.kubernetes.io/instance is set by the chart",
+                          self.refusal(*values, path + r".labels.app\.kubernetes\.io/instance=x"))
+            self.render(*values, f"{path}.labels.release=of-mine")
+
     def test_containers(self):
         self.assertIn("pools.default.extraContainers: processor is set by the chart",
                       self.refusal("processor.extraContainers[0].name=processor"))

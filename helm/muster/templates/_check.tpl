@@ -63,6 +63,11 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- if and $values.metrics.serviceMonitor.enabled $values.metrics.podMonitor.enabled -}}
 {{- fail "metrics.serviceMonitor and metrics.podMonitor: each pod would be scraped twice; enable one of them" -}}
 {{- end -}}
+{{- $own := include "muster.labels" (dict "root" $) | fromYaml | keys -}}
+{{- range $where, $more := dict "metrics.serviceMonitor" $values.metrics.serviceMonitor "metrics.podMonitor" $values.metrics.podMonitor "metrics.prometheusRule" $values.metrics.prometheusRule "dashboards" $values.dashboards -}}
+{{- include "muster.checkNames" (dict "where" (printf "%s.labels" $where) "taken" $own "names" (keys (default dict $more.labels))) -}}
+{{- end -}}
+{{- include "muster.checkNames" (dict "where" "nats.podAnnotations" "taken" (list "checksum/config") "names" (keys (default dict $values.nats.podAnnotations))) -}}
 {{- if and $values.scaler.takeOver (eq $values.scaler.mode "none") -}}
 {{- fail "scaler.takeOver needs a scaler.mode other than none: it is a step on the way there" -}}
 {{- end -}}
