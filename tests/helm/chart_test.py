@@ -1275,7 +1275,7 @@ class SchemaTest(ChartTest):
         for value in ("mesh.lease=5s1m", "processor.scale.sla.max=", "controller.ownershipLease=1m1h",
                       "tls.certManager.duration=90d", "metrics.serviceMonitor.interval=1.5s", "processor.jobs={retail=0}",
                       "processor.jobs={retail=1001}", "processor.jobs={Retail}", "processor.jobs={2nd}", "tests.job=2nd",
-                      "fullnameOverride=My_Mesh", "nameOverride=mesh-", "initiator.maxQueueBytes=0B",
+                      "fullnameOverride=My_Mesh", "fullnameOverride=1st", "nameOverride=mesh-", "initiator.maxQueueBytes=0B",
                       "initiator.maxStoppedUploadBytes=00MiB", "initiator.maxStoppedUploads=1000001",
                       "policy.clientMembers={client}", "policy.serviceMembers={CN:a}"):
             self.assertIn("at '/" + value.partition("=")[0].replace(".", "/"), self.refusal(value))
@@ -1424,6 +1424,12 @@ class LintTest(ChartTest):
         self.assertIn("a-name-of-just-30-chars-muster", self.render(release="a-name-of-just-30-chars").of("Service"))
         self.assertIn("b" * 30, self.render("fullnameOverride=" + "b" * 30).of("Service"))
 
+    def test_a_service_has_no_name_that_begins_with_a_digit(self):
+        done = chart.template(release="2026")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("2026-muster begins with a digit, and the name of a Service with a letter", done.stderr)
+        self.assertIn("mesh", self.render("fullnameOverride=mesh", release="2026").of("Service"))
+
     def test_long_and_odd_names_of_releases_fit(self):
         for release in ("a" * 53, "mesh.of-mine", "muster"):
             for one in self.render("pools.abcdefghij-abcdefghi.threads=1", release=release).all:
@@ -1445,7 +1451,8 @@ class LintTest(ChartTest):
                        (*tls, "scaler.mode=agent", "nats.existingSecret=yes", "processor.priorityClassName=on"),
                        (*tls, "scaler.mode=keda", "tests.enabled=false", "scaler.keda.authentication=no"),
                        ("scaler.mode=hpa", "metrics.enabled=true", "metrics.serviceMonitor.enabled=true")):
-            for one in self.render(*values, "pools.default.jobs={retail}", "pools.on.jobs={urgent}", release="1234").all:
+            for one in self.render(*values, "pools.default.jobs={retail}", "pools.on.jobs={urgent}", "fullnameOverride=mesh",
+                                   release="1234").all:
                 check(one, [one["kind"]])
 
     def test_dashboards_come_from_the_chart_if_it_has_any(self):

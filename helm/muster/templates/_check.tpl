@@ -1,6 +1,10 @@
 {{/* What contradicts itself, beyond what the schema can say. */}}
 {{- define "muster.check" -}}
 {{- $values := .Values -}}
+{{- $full := include "muster.fullname" . -}}
+{{- if regexMatch "^[0-9]" $full -}}
+{{- fail (printf "%s begins with a digit, and the name of a Service with a letter: set fullnameOverride" $full) -}}
+{{- end -}}
 {{- if and (not $values.nats.enabled) (not $values.nats.url) (not $values.nats.existingSecret) -}}
 {{- fail "nats.enabled is false: nats.url or nats.existingSecret must name a NATS server" -}}
 {{- end -}}
