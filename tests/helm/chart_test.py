@@ -1305,6 +1305,19 @@ class SchemaTest(ChartTest):
             for other in ("nats", "test"):
                 self.assertNotIn(f'"port": {port}}}', json.dumps(policies[f"muster-{other}"]))
 
+    def test_names_are_asked_for_at_pods_and_at_the_cache_of_a_node(self):
+        def peers(*values):
+            [rule] = self.render(*values).get("NetworkPolicy", "muster-dns")["spec"]["egress"]
+            self.assertEqual([port["port"] for port in rule["ports"]], [53, 53])
+            return rule["to"]
+
+        # Of a node's own network: no selector finds it.
+        self.assertEqual(peers(), [{"namespaceSelector": {}}, {"ipBlock": {"cidr": "169.254.20.10/32"}}])
+        self.assertEqual(peers("networkPolicy.dns[0].ipBlock.cidr=10.96.0.10/32"),
+                         [{"ipBlock": {"cidr": "10.96.0.10/32"}}])
+        done = chart.template(more=("--set-json", "networkPolicy.dns=[]"))  # which would let everything out
+        self.assertIn("at '/networkPolicy/dns", done.stderr)
+
     def test_a_fraction_may_be_set_on_the_command_line(self):
         manifests = self.render("scaler.mode=agent", "pools.default.jobs={retail}", "initiator.traceSample=0.25",
                                 "pools.default.scale.patience=0.75", "scaler.agent.replicaCores=1.5")
