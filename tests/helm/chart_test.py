@@ -139,6 +139,12 @@ class MatrixTest(ChartTest):
                 self.assertEqual(service["spec"]["clusterIP"], "None")
                 self.assertTrue(service["spec"]["publishNotReadyAddresses"])
 
+    def test_a_pod_of_a_stateful_set_that_cannot_start_is_replaced_by_a_rollback(self):
+        # One that is OrderedReady waits for it, and so does the rollback, until somebody deletes the pod.
+        for manifests in self.each():
+            for one in manifests.of("StatefulSet").values():
+                self.assertEqual(one["spec"].get("podManagementPolicy"), "Parallel", one["metadata"]["name"])
+
     def test_every_container_is_hardened(self):
         for manifests in self.each():
             for name, pod in manifests.pods():
