@@ -720,6 +720,14 @@ class ImpossibleTest(ChartTest):
         self.assertEqual(self.render("pools.default.replicas=0").get(
             "Deployment", "muster-processor-default")["spec"]["replicas"], 0)
 
+    def test_an_agent_that_does_not_act_beside_what_acts_on_its_number(self):
+        for mode in ("keda", "hpa"):
+            values = (f"scaler.mode={mode}", "pools.default.jobs={retail}", "metrics.enabled=true", "scaler.agent.act=false")
+            self.assertIn(f"with scaler.mode {mode} the agent's number is carried out", self.refusal(*values))
+            # There is no agent.
+            self.render(*values, "scaler.keda.prometheus=http://p:9090", "scaler.hpa.targetCPUUtilization=70")
+        self.render(*self.AGENT, "scaler.agent.act=false")
+
     def test_more_replicas_at_least_than_at_most(self):
         for mode in (self.AGENT, ("scaler.mode=keda", "pools.default.jobs={retail}")):
             self.assertIn("pools.default.scale: min is 9, max is 3", self.refusal(

@@ -75,6 +75,9 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- if and $values.scaler.takeOver (eq $values.scaler.mode "none") -}}
 {{- fail "scaler.takeOver needs a scaler.mode other than none: it is a step on the way there" -}}
 {{- end -}}
+{{- if and (include "muster.hasAgent" .) (ne $values.scaler.mode "agent") (not $values.scaler.agent.act) -}}
+{{- fail (printf "scaler.agent.act is false, and with scaler.mode %s the agent's number is carried out all the same: scaler.mode agent leaves the pools alone" $values.scaler.mode) -}}
+{{- end -}}
 {{- if and (eq $values.scaler.mode "keda") $values.scaler.keda.prometheus (not $values.metrics.enabled) -}}
 {{- fail "scaler.keda.prometheus needs metrics.enabled: KEDA reads the queues' backlog from Prometheus" -}}
 {{- end -}}
