@@ -385,8 +385,8 @@ class ScalingTest(ChartTest):
                  "resourceNames": [f"muster-processor-{pool}" for pool in pools],
                  "verbs": ["get", "update"]},
                 {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch", "patch"]}])
-        for name in ("an HPA", "KEDA"):
-            self.assertEqual(rendered(name).get("Role", "muster-scaling-agent")["rules"], [
+        for manifests in (rendered("an HPA"), rendered("KEDA"), self.render(*self.AGENT, "scaler.agent.act=false")):
+            self.assertEqual(manifests.get("Role", "muster-scaling-agent")["rules"], [
                 {"apiGroups": ["apps"], "resources": ["deployments/scale"],
                  "resourceNames": ["muster-processor-default"], "verbs": ["get"]},
                 {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}])
