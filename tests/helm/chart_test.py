@@ -371,6 +371,12 @@ class ScalingTest(ChartTest):
         self.assertEqual(fixed.get("Deployment", "muster-processor-urgent")["spec"]["replicas"], 3)
         self.assertNotIn("replicas", fixed.get("Deployment", "muster-processor-default")["spec"])
 
+    def test_a_pool_without_replicas_of_its_own_has_those_of_all_pools(self):
+        for values in ((), ("pools.default.replicas=null",), ("pools.default.threads=1",)):
+            self.assertEqual(self.replicas("processor.replicas=3", *values), 3)
+        self.assertEqual(self.replicas("processor.replicas=3", "pools.default.replicas=0"), 0)
+        self.assertEqual(self.replicas("pools.default.replicas=null"), 2)
+
     def test_there_is_one_controller_whatever_is_said(self):
         for _, manifests in each_rendered():
             self.assertEqual(

@@ -84,8 +84,10 @@ annotations: {{- toYaml . | nindent 2 }}
 
 {{/* A pool's values over those that all pools have, as JSON: (dict "root" $ "pool" NAME) */}}
 {{- define "muster.poolConf" -}}
-{{- $own := default dict (get .root.Values.pools .pool) -}}
-{{- mergeOverwrite (deepCopy .root.Values.processor) (deepCopy $own) | toJson -}}
+{{- $own := deepCopy (default dict (get .root.Values.pools .pool)) -}}
+{{- /* Of replicas null is as good as nothing; merged, it would be a number of its own. */ -}}
+{{- if kindIs "invalid" (get $own "replicas") }}{{ $own = omit $own "replicas" }}{{ end -}}
+{{- mergeOverwrite (deepCopy .root.Values.processor) $own | toJson -}}
 {{- end -}}
 
 {{/* Whether the agent, the HPA or KEDA sizes a pool: (dict "root" $ "conf" POOL) → "yes" or nothing */}}
