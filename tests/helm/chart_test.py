@@ -776,6 +776,15 @@ class ImpossibleTest(ChartTest):
         self.render(*self.AGENT, *made, "mesh.lease=12h", "controller.ownershipLease=9m59.9s", "scaler.agent.coldStart=0s",
                     "pools.default.scale.sla.aim=4m60s", "tls.certManager.duration=1h", "tls.certManager.renewBefore=59m")
 
+    def test_two_components_that_would_make_one_account(self):
+        shared = ("initiator.serviceAccount.name=mesh", "controller.serviceAccount.name=mesh")
+        self.assertIn("serviceAccount.name of controller and of initiator is mesh", self.refusal(*shared))
+        self.assertIn("serviceAccount.name of initiator and of nats is muster-nats",
+                      self.refusal("initiator.serviceAccount.name=muster-nats"))
+        accounts = self.render(*shared, "initiator.serviceAccount.create=false").of("ServiceAccount")
+        self.assertEqual(set(accounts), {"mesh", "muster-processor", "muster-nats"})
+        self.render("initiator.serviceAccount.name=muster-queue-gateway")  # there is none
+
     def test_more_copies_than_servers(self):
         for servers, copies in ((1, 3), (3, 5)):
             self.assertIn(f"nats.streamReplicas is {copies}, nats.replicas {servers}", self.refusal(

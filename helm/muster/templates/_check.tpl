@@ -5,6 +5,20 @@
 {{- if regexMatch "^[0-9]" $full -}}
 {{- fail (printf "%s begins with a digit, and the name of a Service with a letter: set fullnameOverride" $full) -}}
 {{- end -}}
+{{- $accounts := dict -}}
+{{- $parts := dict "initiator" $values.initiator "controller" $values.controller "processor" $values.processor -}}
+{{- if $values.nats.enabled }}{{ $_ := set $parts "nats" $values.nats }}{{ end -}}
+{{- if $values.queueGateway.enabled }}{{ $_ := set $parts "queue-gateway" $values.queueGateway }}{{ end -}}
+{{- if include "muster.hasAgent" . }}{{ $_ := set $parts "scaling-agent" $values.scaler.agent }}{{ end -}}
+{{- range $part, $conf := $parts -}}
+{{- if $conf.serviceAccount.create -}}
+{{- $name := include "muster.serviceAccountName" (dict "root" $ "component" $part "conf" $conf) -}}
+{{- if hasKey $accounts $name -}}
+{{- fail (printf "serviceAccount.name of %s and of %s is %s, and both would make it: set create to false for one" (get $accounts $name) $part $name) -}}
+{{- end -}}
+{{- $_ := set $accounts $name $part -}}
+{{- end -}}
+{{- end -}}
 {{- if and (not $values.nats.enabled) (not $values.nats.url) (not $values.nats.existingSecret) -}}
 {{- fail "nats.enabled is false: nats.url or nats.existingSecret must name a NATS server" -}}
 {{- end -}}
