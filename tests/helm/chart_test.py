@@ -1200,6 +1200,13 @@ class NotesTest(ChartTest):
         self.assertNotIn("name: ", said)
         self.assertIn("no pool works for its job, helm-test (pools.*.jobs)", said)
 
+    def test_a_client_outside_of_the_pods_shows_its_certificate_where_it_has_to(self):
+        jobs = "pools.default.jobs={retail}"
+        shown = "export MUSTER_SERVER=localhost:7700 MUSTER_TLS_CERT=client.crt MUSTER_TLS_KEY=client.key MUSTER_TLS_ROOTS="
+        for values in ((jobs,), (jobs, "policy.enabled=true"), ("policy.enabled=true",)):
+            self.assertIn(shown, self.notes(*EXISTING_TLS, *values))
+        self.assertNotIn("MUSTER_TLS", self.notes(jobs))
+
     def test_it_says_why_there_is_no_helm_test(self):
         self.assertIn("helm test muster", self.notes())
         said = self.notes("tests.enabled=false")
