@@ -1209,6 +1209,8 @@ class NotesTest(ChartTest):
 
     def test_it_says_why_there_is_no_helm_test(self):
         self.assertIn("helm test muster", self.notes())
+        said = self.notes(*GATEWAY, "pools.default.jobs={retail}")  # whose pod is there
+        self.assertIn("asks the queue gateway alone: no pool works for its job", said)
         said = self.notes("tests.enabled=false")
         self.assertIn("tests.enabled is false", said)
         self.assertNotIn("no pool works", said)
