@@ -688,6 +688,25 @@ class NatsTest(ChartTest):
                                       env={"POD_NAME": "muster-nats-0", "MUSTER_NATS_PASSWORD": "m1e5"})
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_servers_start_again_whenever_their_file_is_another(self):
+        def checksum(manifests):
+            pod = manifests.get("StatefulSet", "muster-nats")["spec"]["template"]
+            return pod["metadata"]["annotations"]["checksum/config"]
+
+        self.assertEqual(checksum(self.render()), checksum(self.render("nats.resources.limits.memory=2Gi")))
+        self.assertNotEqual(checksum(self.render()), checksum(self.render("mesh.bucket=other")))
+        with tempfile.TemporaryDirectory() as folder:  # a later chart, whose file lets services publish more
+            copy = pathlib.Path(folder) / "muster"
+            shutil.copytree(CHART, copy)
+            for template in copy.glob("templates/*nats*"):
+                text = template.read_text(encoding="utf-8")
+                template.write_text(text.replace('"_INBOX.>"]', '"_INBOX.>", "more.>"]'), encoding="utf-8")
+            done = chart.helm("template", "muster", copy, "--namespace", NAMESPACE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        later = chart.Manifests(done.stdout)
+        self.assertIn('"more.>"', later.get("ConfigMap", "muster-nats")["data"]["nats.conf"])
+        self.assertNotEqual(checksum(self.render()), checksum(later))
+
     def test_an_existing_server_is_the_only_one(self):
         manifests = rendered("an existing NATS")
         self.assertNotIn("muster-nats", manifests.of("StatefulSet"))
