@@ -127,6 +127,11 @@ class RecordedPolicy final : public scaling::policy::Policy {
     return absl::OkStatus();
   }
 
+  // Without rules there is no budget.
+  void Resume(const scaling::policy::Spending& spending) {
+    if (ruled_ != nullptr) ruled_->Resume(spending);
+  }
+
   void Announce(const scaling::policy::Announcement& announcement) override {
     policy().Announce(announcement);
   }
@@ -191,7 +196,8 @@ absl::Status RunRecording(const ReplayOptions& options, const Environment& envir
   MUSTER_ASSIGN_OR_RETURN(
       const RecordingVerdict verdict,
       scaling::recording::ReplayRecording(
-          reader.get(), &policy, [&policy](const std::string& text) { return policy.Use(text); }));
+          reader.get(), &policy, [&policy](const std::string& text) { return policy.Use(text); },
+          [&policy](const scaling::policy::Spending& spending) { policy.Resume(spending); }));
   PrintVerdict(verdict, reader->header().target, options.common, environment);
   if (!verdict.first_difference.has_value() || BeginsLate(verdict)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(verdict.first_difference->file, " line ",

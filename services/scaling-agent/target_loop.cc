@@ -16,6 +16,13 @@ namespace {
 constexpr Pace kLooking{kLookPeriod, kLeastDecisionGap};
 constexpr Pace kDeciding{kLookPeriod, kLeastDecisionGap, kGatherTriggers};
 
+// Of the target, as far as their heartbeats tell: an agent that does not lead asks no platform.
+int HeardReplicas(const FleetSigns& signs) {
+  return static_cast<int>(
+      std::count_if(signs.workers.begin(), signs.workers.end(),
+                    [](const WorkerLoad& worker) { return worker.listens && !worker.silent; }));
+}
+
 }  // namespace
 
 TargetLoop::TargetLoop(const scaling::rules::Target& target, LoopOptions options,
@@ -121,6 +128,7 @@ void TargetLoop::Decide() {
   std::vector<scaling::policy::QueueReading> queues = Readings();
   if (!leads || IsTooEarly(signs, queues)) {
     fleet_.Look(signs);  // so that an agent that takes over has learned speeds already
+    if (!leads) policy_.Pay(now, HeardReplicas(signs));  // and what the budget has left
     return;
   }
   PassOnAnnouncements(now);

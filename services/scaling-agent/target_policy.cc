@@ -44,11 +44,30 @@ absl::Status TargetPolicy::Begin(const RulesInForce& rules) {
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<scaling::policy::Policy> deadline,
                           scaling::policy::MakeDeadlinePolicy(options));
   MUSTER_ASSIGN_OR_RETURN(
-      policy_, scaling::rules::RuledPolicy::Make(rules.rules, target_, std::move(deadline)));
+      std::unique_ptr<scaling::rules::RuledPolicy> policy,
+      scaling::rules::RuledPolicy::Make(rules.rules, target_, std::move(deadline)));
+  const std::optional<scaling::policy::Spending> spent = Spent();
+  policy_ = std::move(policy);
   options_ = options;
   BeginRecording();
   Record(scaling::recording::RecordedRules{rules.text});
+  if (!spent.has_value()) return absl::OkStatus();
+  policy_->Resume(*spent);
+  Record(*spent);
   return absl::OkStatus();
+}
+
+std::optional<scaling::policy::Spending> TargetPolicy::Spent() const {
+  return policy_ != nullptr ? policy_->spending() : account_.spending();
+}
+
+void TargetPolicy::Pay(absl::Time now, int replicas) {
+  const std::optional<scaling::policy::Spending> spent = Spent();
+  policy_.reset();
+  account_ = scaling::rules::BudgetAccount();
+  // As for deciding: when time steps back, spending starts anew.
+  if (spent.has_value() && spent->until <= now) account_.Resume(*spent);
+  account_.Charge(now, replicas);
 }
 
 absl::Status TargetPolicy::Use(const RulesInForce& rules) {

@@ -48,12 +48,17 @@ class TargetPolicy {
   // kMaxRecordings.
   TargetPolicy(std::string target, RecordingPlace place);
 
-  // Starts deciding anew: only the rules carry over. Begin and Use fail if the rules lack the
-  // target or ask for options that the policy refuses; the previous rules then stay in force.
+  // Starts deciding anew: only the rules carry over, and what the budget has spent. Begin and Use
+  // fail if the rules lack the target or ask for options that the policy refuses; the previous
+  // rules then stay in force.
   absl::Status Begin(const RulesInForce& rules);
   // Replaces the rules. The policy keeps what it has learned, unless the options of the deadline
   // policy change.
   absl::Status Use(const RulesInForce& rules);
+
+  // While another agent decides: what the replicas cost, so that the budget's hour goes on with
+  // this agent. Ends deciding until the next Begin.
+  void Pay(absl::Time now, int replicas);
 
   // Announce and Decide require a Begin that succeeded.
   void Announce(const scaling::policy::Announcement& announcement);
@@ -68,6 +73,7 @@ class TargetPolicy {
   absl::Status recording() const;
 
  private:
+  std::optional<scaling::policy::Spending> Spent() const;
   void BeginRecording();
   void Record(const scaling::recording::RecordedEvent& event);
   void EndRecording(const absl::Status& why);
@@ -76,6 +82,7 @@ class TargetPolicy {
   const RecordingPlace place_;
   scaling::policy::DeadlineOptions options_;
   std::unique_ptr<scaling::rules::RuledPolicy> policy_;
+  scaling::rules::BudgetAccount account_;  // while policy_ is null
   std::unique_ptr<scaling::recording::RecordingWriter> writer_;
   absl::Status recording_;
   int64_t unrecorded_ = 0;  // events since the recording ended

@@ -104,7 +104,8 @@ class TargetPolicyTest : public ::testing::Test {
       return absl::OkStatus();
     };
     Forward forward{&ruled};
-    const auto verdict = scaling::recording::ReplayRecording(reader->get(), &forward, use);
+    const auto resume = [&](const scaling::policy::Spending& spent) { ruled->Resume(spent); };
+    const auto verdict = scaling::recording::ReplayRecording(reader->get(), &forward, use, resume);
     if (!verdict.ok()) return verdict.status().ToString();
     return absl::StrCat(verdict->first_difference.has_value() ? "OTHER " : "SAME ",
                         verdict->decisions, " ", verdict->announcements);
@@ -146,6 +147,47 @@ TEST_F(TargetPolicyTest, AnotherPromiseBeginsAnewAndWithItAnotherRecording) {
   Decide(100);
   EXPECT_EQ(Replay(path()), "SAME 1 0");
   EXPECT_EQ(Replay(path() + ".2"), "SAME 2 0");
+}
+
+// A lead that was lost for some seconds began the hour of a budget anew, so that it was spent
+// twice.
+TEST_F(TargetPolicyTest, TheHourOfABudgetGoesOnWhenDecidingBeginsAnew) {
+  const std::string rules = absl::StrCat(
+      kTarget, "constraints: [{name: few, rank: 1, target: billing, budget: 5 replica-min/h}]\n");
+  Begin(rules);
+  for (int second = 0; second <= 120; ++second) Decide(0);
+  EXPECT_NEAR(policy_.trace().budget_spent, 2, 0.02);
+  Begin(rules);
+  Decide(0);
+  EXPECT_NEAR(policy_.trace().budget_spent, 2, 0.04);
+  EXPECT_EQ(policy_.trace().budget_cap, 0);  // 3 minutes of a replica, spread over five
+  // Nor does another promise begin it anew.
+  Use(absl::StrCat(
+      "targets: {billing: {kind: process, name: p, queues: [in], sla: {max: 90s}}}\n",
+      "constraints: [{name: few, rank: 1, target: billing, budget: 5 replica-min/h}]\n"));
+  Decide(0);
+  EXPECT_NEAR(policy_.trace().budget_spent, 2, 0.06);
+  EXPECT_EQ(Replay(path() + ".3"), "SAME 1 0");
+  EXPECT_EQ(Replay(path() + ".4"), "SAME 1 0");
+}
+
+TEST_F(TargetPolicyTest, AnAgentThatWaitsToLeadKnowsWhatTheBudgetHasLeft) {
+  const std::string rules = absl::StrCat(
+      kTarget, "constraints: [{name: few, rank: 1, target: billing, budget: 60 replica-min/h}]\n");
+  TargetPolicy waiting("billing", {});
+  const absl::Time start = now_;
+  for (int second = 0; second <= 300; ++second) waiting.Pay(start + absl::Seconds(second), 4);
+  ASSERT_TRUE(waiting.Begin(RulesOf(rules)).ok());
+  scaling::policy::Observation seen;
+  seen.now = start + absl::Seconds(300);
+  waiting.Decide(seen);
+  EXPECT_NEAR(waiting.trace().budget_spent, 20, 0.1);
+  // A clock that was put back begins it anew.
+  waiting.Pay(start - absl::Hours(3), 4);
+  ASSERT_TRUE(waiting.Begin(RulesOf(rules)).ok());
+  seen.now = start - absl::Hours(3) + absl::Minutes(1);
+  waiting.Decide(seen);
+  EXPECT_NEAR(waiting.trace().budget_spent, 4, 0.1);
 }
 
 TEST_F(TargetPolicyTest, RulesWithoutTheTargetChangeNothing) {

@@ -202,6 +202,11 @@ scaling::policy::Decision DecisionOf(const json& value) {
   return decision;
 }
 
+scaling::policy::Spending SpendingOf(const json& value) {
+  return {TimeOf(value.at("until")), value.at("replicas").get<int>(),
+          value.at("minutes").get<std::vector<std::pair<int64_t, double>>>()};
+}
+
 RecordedEvent EventOf(const json& line) {
   if (const auto found = line.find("announce"); found != line.end()) {
     return scaling::policy::Announcement{TimeOf(found->at("at")), found->at("items").get<int64_t>(),
@@ -210,6 +215,7 @@ RecordedEvent EventOf(const json& line) {
   if (const auto found = line.find("rules"); found != line.end()) {
     return RecordedRules{found->get<std::string>()};
   }
+  if (const auto found = line.find("spent"); found != line.end()) return SpendingOf(*found);
   return RecordedStep{ObservationOf(line.at("see")), DecisionOf(line.at("decide"))};
 }
 
@@ -221,6 +227,13 @@ ordered_json EventJson(const scaling::policy::Announcement& announcement) {
 }
 
 ordered_json EventJson(const RecordedRules& rules) { return {{"rules", rules.text}}; }
+
+ordered_json EventJson(const scaling::policy::Spending& spending) {
+  return {{"spent",
+           {{"until", TimeJson(spending.until)},
+            {"replicas", spending.replicas},
+            {"minutes", ordered_json(spending.minutes)}}}};
+}
 
 ordered_json EventJson(const RecordedStep& step) {
   return {{"see", ObservationJson(step.observation)}, {"decide", DecisionJson(step.decision)}};

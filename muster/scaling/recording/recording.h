@@ -8,6 +8,7 @@
 //
 //   {"muster_recording":1,"target":"billing","policy":{"sla_ns":…,"aim_ns":…,"patience":…,…}}
 //   {"rules":"mode: act\n…"}                        the text of the rules, when they come in force
+//   {"spent":{"until":…,"replicas":…,"minutes":[[…,…],…]}}   of the budget, before deciding begins
 //   {"announce":{"at":…,"items":…,"id":…}}
 //   {"see":{"now":…,"bounds":{…},"fleet":{…},"estimates":{…},"queues":[…]},"decide":{…}}
 //
@@ -33,6 +34,7 @@
 #include "absl/status/statusor.h"
 #include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/policy/policy.h"
+#include "muster/scaling/policy/spending.h"
 
 namespace muster::scaling::recording {
 
@@ -58,7 +60,8 @@ struct RecordedStep {
   scaling::policy::Decision decision;
 };
 
-using RecordedEvent = std::variant<scaling::policy::Announcement, RecordedRules, RecordedStep>;
+using RecordedEvent = std::variant<scaling::policy::Announcement, RecordedRules, RecordedStep,
+                                   scaling::policy::Spending>;
 
 // Each returns one line without its line feed.
 std::string EncodeHeader(const RecordingHeader& header);

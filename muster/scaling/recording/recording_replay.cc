@@ -23,7 +23,8 @@ void Compare(const RecordedStep& step, const RecordingReader& reader,
 
 absl::StatusOr<RecordingVerdict> ReplayRecording(
     RecordingReader* reader, scaling::policy::Policy* policy,
-    const std::function<absl::Status(const std::string&)>& use_rules) {
+    const std::function<absl::Status(const std::string&)>& use_rules,
+    const std::function<void(const scaling::policy::Spending&)>& resume) {
   RecordingVerdict verdict;
   verdict.first_part = reader->header().part;
   if (!reader->header().rules.empty()) MUSTER_RETURN_IF_ERROR(use_rules(reader->header().rules));
@@ -35,6 +36,8 @@ absl::StatusOr<RecordingVerdict> ReplayRecording(
       policy->Announce(*announcement);
     } else if (const auto* const rules = std::get_if<RecordedRules>(&*event)) {
       MUSTER_RETURN_IF_ERROR(use_rules(rules->text));
+    } else if (const auto* const spending = std::get_if<scaling::policy::Spending>(&*event)) {
+      resume(*spending);
     } else {
       Compare(std::get<RecordedStep>(*event), *reader, policy, &verdict);
     }

@@ -35,9 +35,11 @@ struct RecordingVerdict {
 // may differ because it lacks that part, and the replay goes on.
 //
 // `policy` is new, with the options of the recording's header. `use_rules` receives the text of
-// rules at the point where they came in force. Returns the errors of the reader and of `use_rules`.
+// rules at the point where they came in force, `resume` what was spent before the first decision.
+// Returns the errors of the reader and of `use_rules`.
 absl::StatusOr<RecordingVerdict> ReplayRecording(
     RecordingReader* reader, scaling::policy::Policy* policy,
-    const std::function<absl::Status(const std::string&)>& use_rules);
+    const std::function<absl::Status(const std::string&)>& use_rules,
+    const std::function<void(const scaling::policy::Spending&)>& resume);
 
 }  // namespace muster::scaling::recording

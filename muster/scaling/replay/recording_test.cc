@@ -93,6 +93,16 @@ TEST(RecordingCodecTest, ReadsVersionOne) {
             "a");
 }
 
+TEST(RecordingCodecTest, TellsWhatWasSpentBeforeDecidingBegan) {
+  const scaling::policy::Spending spending{
+      absl::FromUnixSeconds(1'700'000'000), 7, {{28'333'332, 0.1}, {28'333'333, 3.5}}};
+  const std::string line = recording::EncodeEvent(spending);
+  EXPECT_EQ(line, R"({"spent":{"until":1700000000000000000,"replicas":7,)"
+                  R"("minutes":[[28333332,0.1],[28333333,3.5]]}})");
+  EXPECT_EQ(std::get<scaling::policy::Spending>(*recording::DecodeEvent(line)), spending);
+  EXPECT_TRUE(absl::IsDataLoss(recording::DecodeEvent(R"({"spent":{"until":0}})").status()));
+}
+
 TEST(RecordingCodecTest, WritesLaterPartsAsVersionTwo) {
   scaling::recording::RecordingHeader header = Header();
   header.part = 2;
@@ -181,10 +191,13 @@ class RecordingTest : public ::testing::Test {
         *scaling::recording::RecordingReader::Open(path);
     const std::unique_ptr<scaling::policy::Policy> anew =
         *scaling::policy::MakeDeadlinePolicy(policy);
-    return *ReplayRecording(reader.get(), anew.get(), [this](const std::string& text) {
-      rules_ += text;
-      return absl::OkStatus();
-    });
+    return *ReplayRecording(
+        reader.get(), anew.get(),
+        [this](const std::string& text) {
+          rules_ += text;
+          return absl::OkStatus();
+        },
+        [](const scaling::policy::Spending&) {});
   }
 
   // What a run is alone in one file.

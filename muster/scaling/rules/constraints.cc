@@ -126,6 +126,20 @@ double BudgetAccount::Spent() const {
   return spent;
 }
 
+std::optional<scaling::policy::Spending> BudgetAccount::spending() const {
+  if (!last_) return std::nullopt;
+  scaling::policy::Spending spending{*last_, replicas_, {}};
+  for (const Minute& minute : minutes_) spending.minutes.emplace_back(minute.number, minute.used);
+  return spending;
+}
+
+void BudgetAccount::Resume(const scaling::policy::Spending& spending) {
+  last_ = spending.until;
+  replicas_ = spending.replicas;
+  minutes_.clear();
+  for (const auto& [number, used] : spending.minutes) minutes_.push_back({number, used});
+}
+
 int BudgetAccount::Affordable(int budget) const {
   const double left = std::max(0.0, budget - Spent());
   return static_cast<int>(std::floor(left / absl::ToDoubleMinutes(kBudgetHorizon)));

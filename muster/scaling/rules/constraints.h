@@ -13,6 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/scaling/policy/spending.h"
 #include "muster/scaling/rules/rules.h"
 
 namespace muster::scaling::rules {
@@ -71,6 +72,11 @@ class BudgetAccount {
 
   // Replica-minutes in the hour before the last charge.
   double Spent() const;
+
+  // What was counted so far; nullopt: nothing was charged.
+  std::optional<scaling::policy::Spending> spending() const;
+  // Goes on from there, in place of what this account has counted.
+  void Resume(const scaling::policy::Spending& spending);
 
   // The number of replicas that the rest of `budget` pays for during kBudgetHorizon. A fleet that
   // is never larger never exceeds the budget.

@@ -55,6 +55,11 @@ absl::Status RuledPolicy::Use(std::shared_ptr<const Rules> rules) {
   return absl::OkStatus();
 }
 
+void RuledPolicy::Resume(const scaling::policy::Spending& spending) {
+  account_.Resume(spending);
+  last_decision_ = spending.until;
+}
+
 void RuledPolicy::Announce(const scaling::policy::Announcement& announcement) {
   policy_->Announce(announcement);
 }

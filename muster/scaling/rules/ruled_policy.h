@@ -50,6 +50,12 @@ class RuledPolicy final : public scaling::policy::Policy {
   // NotFound: the new rules lack the target; the old rules stay in force.
   absl::Status Use(std::shared_ptr<const Rules> rules);
 
+  // Before the first decision: the budget goes on with what was spent until now. If time has
+  // stepped back since, it starts anew.
+  void Resume(const scaling::policy::Spending& spending);
+  // nullopt: no decision was made.
+  std::optional<scaling::policy::Spending> spending() const { return account_.spending(); }
+
   void Announce(const scaling::policy::Announcement& announcement) override;
   // Ignores the bounds of `observation` and uses those of the rules.
   scaling::policy::Decision Decide(const scaling::policy::Observation& observation) override;
