@@ -222,7 +222,9 @@ class HttpConnection final : public Connection,
     request.body = std::move(message.body());
     request.peer_ip = peer_ip_;
     request.is_https = std::is_same_v<Stream, TlsStream>;
-    host_->Run(std::move(request), std::make_shared<OneExchange>(self()));
+    // Nothing closes the socket before the answer.
+    host_->Run(std::move(request), std::make_shared<OneExchange>(self()),
+               [socket = lowest().socket().native_handle()] { return HasHungUp(socket); });
   }
 
   // Holds the connection until the reply goes out, or the peer has hung up.

@@ -8,6 +8,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <functional>
 #include <memory>
 
 #include "services/queue-gateway/http/message.h"
@@ -27,8 +28,10 @@ class ConnectionHost {
   // Takes `bytes` of what all bodies may have; false: they are not there.
   virtual bool TakeBodyBytes(size_t bytes) = 0;
   virtual void ReturnBodyBytes(size_t bytes) = 0;
-  // Runs the handler on a worker.
-  virtual void Run(Request request, std::shared_ptr<Exchange> exchange) = 0;
+  // Runs the handler on a worker. `has_hung_up`: whether the peer of the exchange has; thread-safe
+  // while there is the exchange.
+  virtual void Run(Request request, std::shared_ptr<Exchange> exchange,
+                   std::function<bool()> has_hung_up) = 0;
   // Whether the server accepts no more requests.
   virtual bool is_draining() const = 0;
   // The connection ends.

@@ -41,6 +41,9 @@ inline constexpr absl::Duration kLingerTimeout = absl::Seconds(2);
 inline constexpr absl::Duration kCertificateRefresh = absl::Seconds(10);
 // After a failed accept: the process has no descriptor left.
 inline constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
+// For a worker. A request that has waited longer is not run if its peer has hung up meanwhile: it
+// has asked again, or will. Within this time a peer may close its half of the connection.
+inline constexpr absl::Duration kStaleAfter = absl::Seconds(1);
 
 // Between looks at a peer that has sent something ahead while its request waits for a message.
 inline constexpr absl::Duration kHangUpInterval = absl::Seconds(1);

@@ -131,8 +131,12 @@ class Server::Core final : public ConnectionHost {
   }
   void ReturnBodyBytes(size_t bytes) override { body_bytes_.fetch_sub(bytes); }
 
-  void Run(Request request, std::shared_ptr<Exchange> exchange) override {
-    workers_->Add([this, request = std::move(request), exchange = std::move(exchange)]() mutable {
+  void Run(Request request, std::shared_ptr<Exchange> exchange,
+           std::function<bool()> has_hung_up) override {
+    workers_->Add([this, came = options_.clock->Monotonic(), request = std::move(request),
+                   exchange = std::move(exchange), has_hung_up = std::move(has_hung_up)]() mutable {
+      const bool is_stale = options_.clock->Monotonic() - came >= options_.stale_after;
+      if (is_stale && has_hung_up()) return;
       handler_(request, std::move(exchange));
     });
   }

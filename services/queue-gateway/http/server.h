@@ -9,7 +9,8 @@
 // A few threads read and write for all connections, so that an idle connection costs no thread;
 // `workers` threads run the handler. A connection has one request under way at a time: what a peer
 // sends ahead (pipelining) waits in the socket. So at most as many requests wait for a worker as
-// there are connections.
+// there are connections. One whose peer hangs up while it waits there is not run: when workers come
+// back from a disk that stood still, its peer has tried again.
 //
 // What is no proper request is refused without the handler, and the connection closed: 400
 // (malformed, two lengths, no Host), 413 (body over its limit), 431 (headers over theirs), 501
@@ -44,6 +45,7 @@ struct ServerOptions {
   absl::Duration idle_timeout = kIdleTimeout;
   absl::Duration request_timeout = kRequestTimeout;
   absl::Duration reply_timeout = kReplyTimeout;
+  absl::Duration stale_after = kStaleAfter;
   absl::Duration certificate_refresh = kCertificateRefresh;
   base::Clock* clock = base::RealClock();  // not owned; of the certificate, not of the timeouts
 };

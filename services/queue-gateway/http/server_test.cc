@@ -107,6 +107,26 @@ TEST_F(HttpServerTest, KeepsAConnectionForFurtherRequests) {
   EXPECT_EQ(server->connections(), 1);
 }
 
+// A server whose disk had stood still went on with what its clients had given up, and tried again:
+// messages were put twice, and others leased to nobody.
+TEST_F(HttpServerTest, RunsNothingForAPeerThatHungUpWhileItWaitedForAWorker) {
+  ServerOptions options;
+  options.workers = 1;
+  options.stale_after = absl::ZeroDuration();
+  const auto server = Start(options);
+  Peer busy(server->address());
+  busy.Send(Get("/wait"));
+  AwaitWaiting(1);
+  Peer(server->address()).Send(Get("/gone"));
+  Peer stays(server->address());
+  stays.Send(Get("/stays"));
+  Release();
+  EXPECT_THAT(busy.ReadUntil("[]"), EndsWith("GET /wait []"));
+  EXPECT_THAT(stays.ReadUntil("[]"), EndsWith("GET /stays []"));
+  while (server->connections() > 2) base::LetOthersRun();
+  EXPECT_EQ(handled_, 2);
+}
+
 TEST_F(HttpServerTest, AnswersInOrderWhatAPeerSendsAhead) {
   const auto server = Start();
   const std::string replies =
