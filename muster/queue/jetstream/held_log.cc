@@ -204,4 +204,9 @@ void HeldMessages::Clear() {
   slot_of_.clear();
 }
 
+bool HeldMessages::empty() {
+  base::MutexLock lock(&mu_);
+  return slot_of_.empty();
+}
+
 }  // namespace muster::queue::jetstream

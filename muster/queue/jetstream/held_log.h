@@ -119,6 +119,7 @@ class HeldMessages {
   // them no more.
   void GivingBack(absl::Span<const Delivery> deliveries) ABSL_LOCKS_EXCLUDED(mu_);
   void Clear() ABSL_LOCKS_EXCLUDED(mu_);
+  bool empty() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Slot {

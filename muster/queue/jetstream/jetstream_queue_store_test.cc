@@ -28,7 +28,10 @@
 #include "gtest/gtest.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
+#include "muster/queue/jetstream/attempt_log.h"
 #include "muster/queue/jetstream/dead_letter_store.h"
+#include "muster/queue/jetstream/held_log.h"
+#include "muster/queue/jetstream/queue_registry.h"
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
 #include "nlohmann/json.hpp"
@@ -213,6 +216,30 @@ TEST_P(JetStreamQueueStoreTest, MakesAQueueAgainThatAnotherProcessIsDeleting) {
     EXPECT_EQ(maker->GetMetadata(again).value_or(before), after) << look;
     EXPECT_TRUE(store().DeleteQueue(again).ok());
   }
+}
+
+// A gateway whose clients make a queue for each answer kept them all, as others deleted them.
+TEST_P(JetStreamQueueStoreTest, ForgetsQueuesOfWhichItHoldsNothing) {
+  nats::JetStream jetstream(client_->connection.get(), absl::Seconds(10));
+  AttemptLog attempts(&jetstream, options_.settings);
+  HeldLog held(&jetstream, "", options_.settings, options_.clock);
+  DeadLetterStore poison(&jetstream);
+  constexpr size_t kMaxIdle = 2;
+  QueueRegistry registry({&jetstream, &jetstream}, {&attempts, &held}, &poison, &options_,
+                         kMaxIdle);
+  const StreamQueue* holding = nullptr;
+  const auto queue = [](int i) { return queue::QueueId{"acme", absl::StrCat("answer-", i)}; };
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(registry.Create(queue(i), {}).ok());
+    const auto found = registry.Find(queue(i)).value();
+    if (i > 0) continue;
+    ASSERT_TRUE(found->Put(Bodies(1)).ok());
+    ASSERT_EQ(found->Receive(1)->size(), 1u);
+    holding = found.get();
+  }
+  EXPECT_LE(registry.remembered(), kMaxIdle + 2) << "and one that is held, and the last";
+  EXPECT_EQ(registry.Find(queue(0)).value().get(), holding);
+  EXPECT_TRUE(registry.Find(queue(1)).ok());
 }
 
 // Metadata and causes, as the first release wrote them, and as a newer one might.

@@ -26,6 +26,11 @@ void LeaseTable::EndAll() {
   leases_.clear();
 }
 
+bool LeaseTable::empty() const {
+  base::MutexLock lock(&mu_);
+  return leases_.empty();
+}
+
 void LeaseTable::Shift(absl::Duration by) {
   base::MutexLock lock(&mu_);
   for (auto& [sequence, lease] : leases_) lease.ends += by;

@@ -35,6 +35,7 @@ class LeaseTable {
   std::optional<Lease> Find(uint64_t sequence, int deliveries) const;
   void End(uint64_t sequence, int deliveries);
   void EndAll();
+  bool empty() const;
   // Moves the end of all leases by `by`; negative: earlier.
   void Shift(absl::Duration by);
   // Removes unsettled leases that lapsed before `time`, unless the last sweep did so with a time

@@ -3,6 +3,7 @@
 // Metadata lies in the aside stream as a JSON object of strings.
 #include "muster/queue/jetstream/queue_registry.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -66,6 +67,7 @@ absl::StatusOr<std::shared_ptr<StreamQueue>> QueueRegistry::Find(const QueueId& 
   if (absl::IsNotFound(consumer.status())) return NoQueue(queue);
   MUSTER_RETURN_IF_ERROR(consumer.status());
   base::MutexLock lock(&mu_);
+  ForgetIdleLocked();
   std::shared_ptr<StreamQueue>& made = queues_[queue];
   if (made == nullptr) {
     made = std::make_shared<StreamQueue>(queue, clients_, notes_, poison_, options_,
@@ -93,6 +95,23 @@ void QueueRegistry::Forget(const QueueId& queue) {
   base::MutexLock lock(&mu_);
   queues_.erase(queue);
   made_.erase(queue);
+}
+
+// Copies of the pointers are made under the lock alone, so nobody gets one meanwhile.
+void QueueRegistry::ForgetIdleLocked() {
+  if (std::max(queues_.size(), made_.size()) < look_at_) return;
+  absl::erase_if(queues_, [](const auto& known) {
+    return known.second.use_count() == 1 && known.second->IsForgettable();
+  });
+  const auto is_forgotten = [this](const QueueId& queue)
+                                ABSL_NO_THREAD_SAFETY_ANALYSIS { return !queues_.contains(queue); };
+  absl::erase_if(made_, is_forgotten);
+  look_at_ = std::max(max_idle_, 2 * queues_.size());
+}
+
+size_t QueueRegistry::remembered() {
+  base::MutexLock lock(&mu_);
+  return std::max(queues_.size(), made_.size());
 }
 
 std::optional<queue::Metadata> QueueRegistry::IfMade(const QueueId& queue) {
@@ -137,6 +156,7 @@ absl::Status QueueRegistry::Create(const QueueId& queue, const queue::Metadata& 
   if (!there.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(there, Make(queue, metadata));
     base::MutexLock lock(&mu_);
+    ForgetIdleLocked();
     made_.insert(queue);
   }
   if (*there == metadata) return absl::OkStatus();

@@ -4,6 +4,7 @@
 // StreamQueue of each.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,13 +28,19 @@ namespace muster::queue::jetstream {
 // Returns the NotFound error for `queue`.
 absl::Status NoQueue(const queue::QueueId& queue);
 
+// Queues that a process has used, and that are remembered before it looks which of them it may
+// forget. Some kilobytes each, and clients may use each name once: another process that deletes the
+// queue tells nobody.
+inline constexpr size_t kMaxIdleQueues = 1024;
+
 // The verbs follow the contracts of queue_store.h and check their arguments. Thread-safe.
 class QueueRegistry {
  public:
   // No pointer is owned; all must outlive the registry.
   QueueRegistry(JetStreamClients clients, Notes notes, DeadLetterStore* poison,
-                const Options* options)
-      : clients_(clients),
+                const Options* options, size_t max_idle = kMaxIdleQueues)
+      : max_idle_(max_idle),
+        clients_(clients),
         jetstream_(clients.bulk),
         notes_(notes),
         poison_(poison),
@@ -55,6 +62,9 @@ class QueueRegistry {
   // Whether the server says that the queue no longer exists, or is not as Create made it: another
   // stream is in its place, or has its subject. Create then says what is in the way.
   bool IsGone(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // How many queues are remembered.
+  size_t remembered() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   absl::StatusOr<queue::Metadata> ReadMetadata(const queue::QueueId& queue)
@@ -96,7 +106,10 @@ class QueueRegistry {
   absl::Status RefreshLease(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<bool> IsAsMade(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
   void Forget(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
+  // Forgets the queues that no call uses and of which nothing is held, once there are many.
+  void ForgetIdleLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  const size_t max_idle_;
   const JetStreamClients clients_;
   nats::JetStream* const jetstream_;  // not owned
   const Notes notes_;
@@ -109,6 +122,8 @@ class QueueRegistry {
   // The queues with up-to-date streams and consumer: to make such a queue again takes two requests
   // instead of five.
   absl::flat_hash_set<queue::QueueId> made_ ABSL_GUARDED_BY(mu_);
+  // Grows with what cannot be forgotten, so that each look is paid for by as many new queues.
+  size_t look_at_ ABSL_GUARDED_BY(mu_) = max_idle_;
 };
 
 }  // namespace muster::queue::jetstream

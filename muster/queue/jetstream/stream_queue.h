@@ -89,6 +89,10 @@ class StreamQueue {
   // Call it without a lock.
   void FollowLease(absl::Duration lease);
 
+  // Whether this process holds nothing of the queue, and has nothing to remember of it: another
+  // object for the queue does as well.
+  bool IsForgettable();
+
  private:
   // A message to the server about one delivery, and the place of its request among those of the
   // caller.

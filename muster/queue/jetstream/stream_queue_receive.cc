@@ -283,6 +283,11 @@ absl::StatusOr<int64_t> StreamQueue::GiveBackOf(absl::Span<const Delivery> held,
   return std::count_if(said.begin(), said.end(), [](const absl::Status& ack) { return ack.ok(); });
 }
 
+bool StreamQueue::IsForgettable() {
+  leases_.Sweep(Now() - kForgetAfter);
+  return leases_.empty() && delays_.After(Now()).empty() && held_.empty() && reclaimed_below_ == 0;
+}
+
 // The server does not say which messages are leased: all that were delivered and are not settled
 // are, or wait to be delivered again. It ignores what is said of others. Those that wait already
 // keep their order, hence the result.
