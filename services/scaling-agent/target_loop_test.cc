@@ -228,6 +228,25 @@ TEST_F(TargetLoopTest, WhoDoesNotLeadDecidesNothingAndAsksNobody) {
   EXPECT_EQ(loop_->snapshot(), std::nullopt);
 }
 
+TEST_F(TargetLoopTest, WhoComesToLeadKnowsWhatTheBudgetHasLeft) {
+  UseRules("constraints: [{name: few, rank: 1, target: billing, budget: 30 replica-min/h}]\n");
+  HaveReplicas({"a", "b"});
+  const auto left_for = [this] {
+    const std::string id = decision_log_.Last("billing")->id();
+    return decision_log_.Find(id, "billing")->inputs().budget_cap();
+  };
+  token_ = std::nullopt;
+  Second(300);
+  token_ = HeldToken{5};
+  Second(2);
+  EXPECT_EQ(left_for(), 3) << "10 of 30 minutes are spent, and the rest is spread over five";
+  token_ = std::nullopt;
+  Second(60);
+  token_ = HeldToken{9};
+  Second(2);
+  EXPECT_EQ(left_for(), 3) << "12 of 30";
+}
+
 TEST_F(TargetLoopTest, AnotherTermBeginsWithItsOwnTokenAndLaterIds) {
   Settle();
   const std::string first = decision_log_.Last("billing")->id();
