@@ -4,7 +4,7 @@
 #   own_test.sh module     the module's own tests
 #   own_test.sh page       follows README.md, in a folder outside of the repository
 if [ -z "${MUSTER_GO_CLIENT:-}" ]; then
-  echo "MUSTER_GO_CLIENT names no folder; scripts/test makes it where Go is installed"
+  echo "skipped: MUSTER_GO_CLIENT names no folder; scripts/test makes it where Go is installed"
   exit 77
 fi
 case $1 in

@@ -5,7 +5,7 @@
 #   own_test.sh page       follows README.md, in a folder outside of the repository
 set -eu
 if [ -z "${MUSTER_TYPESCRIPT_CLIENT:-}" ]; then
-  echo "MUSTER_TYPESCRIPT_CLIENT names no folder; scripts/test makes it where npm is installed"
+  echo "skipped: MUSTER_TYPESCRIPT_CLIENT names no folder; scripts/test makes it where npm is installed"
   exit 77
 fi
 case $1 in

@@ -95,7 +95,7 @@ class SmartHomesTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if shutil.which("nats-server") is None:
-        print("there is no nats-server")
+        print("skipped: there is no nats-server")
         sys.exit(77)
     os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
     unittest.main()

@@ -41,4 +41,6 @@ class ClientSignersTest(unittest.TestCase):
 if __name__ == "__main__":
     program = unittest.main(exit=False)
     ran = program.result.testsRun - len(program.result.skipped)
+    for _, why in program.result.skipped:
+        print(f"skipped: {why}")
     sys.exit(77 if program.result.wasSuccessful() and ran == 0 else not program.result.wasSuccessful())

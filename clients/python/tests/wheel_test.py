@@ -100,4 +100,6 @@ class WheelTest(unittest.TestCase):
 
 if __name__ == "__main__":
     program = unittest.main(verbosity=2, exit=False)
+    for _, why in program.result.skipped:
+        print(f"skipped: {why}")
     sys.exit(77 if program.result.skipped else not program.result.wasSuccessful())
