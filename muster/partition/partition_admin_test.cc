@@ -4,10 +4,10 @@
 #include <functional>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/text.h"
 #include "muster/partition/member_protocol.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
@@ -193,7 +193,7 @@ TEST_F(PartitionAdminTest, ForgetsAGroupWhoseMembersAreAllDead) {
 }
 
 TEST_F(PartitionAdminTest, AGroupOfAnEarlierMusterIsOnlyForgotten) {
-  store_.Overwrite("partition/old/members", absl::HexStringToBytes("1002"));  // 2 partitions
+  store_.Overwrite("partition/old/members", base::BytesFromHex("1002"));  // 2 partitions
   store_.Overwrite("partition/old/owner/1", "a record of one partition");
   EXPECT_TRUE(absl::IsFailedPrecondition(admin_.Describe("old").status()));
   EXPECT_TRUE(admin_.Forget("old").ok());

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/text.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::partition {
@@ -111,13 +112,13 @@ TEST(PartitionRecordsTest, APageOfTheLongestNamesFitsIntoARecord) {
 
 TEST(PartitionRecordsTest, ARowThatNamesNoMemberOfItsPageIsDamage) {
   // Row 0 has the owner number 2 of one name.
-  const std::string data = absl::HexStringToBytes("0a01611204080210011801");
+  const std::string data = base::BytesFromHex("0a01611204080210011801");
   EXPECT_TRUE(absl::IsDataLoss(DecodeRecord(Kind::kOwners, data).status()));
 }
 
 // {"a"}, with 16 partitions, as a muster with a record for each partition wrote it.
 TEST(PartitionRecordsTest, AGroupOfAnEarlierMusterIsRefusedAndNamesTheRemedy) {
-  const std::string data = absl::HexStringToBytes("0a01611010");
+  const std::string data = base::BytesFromHex("0a01611010");
   const absl::Status refused = DecodeRecord(Kind::kMembers, data).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("muster partition forget"));

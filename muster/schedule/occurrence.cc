@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/schedule/limits.h"
 #include "muster/schedule/plan.h"
 
@@ -41,7 +41,7 @@ std::optional<Occurrence> OccurrenceOf(absl::string_view request_id,
   if (rest.size() <= kHexBytes || rest[kHexBytes] != ':') return std::nullopt;
   Occurrence occurrence;
   occurrence.entry.set_name(labels.at(kLabel));
-  occurrence.entry.set_id(absl::HexStringToBytes(rest.substr(0, kHexBytes)));
+  occurrence.entry.set_id(base::BytesFromHex(rest.substr(0, kHexBytes)));
   std::string error;
   const bool is_time =
       absl::ParseTime("%Y-%m-%dT%H:%M:%E*SZ", rest.substr(kHexBytes + 1), &occurrence.time, &error);

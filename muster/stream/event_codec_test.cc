@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/text.h"
 
 namespace muster::stream {
 namespace {
@@ -23,7 +24,7 @@ constexpr char kStored[] =
 
 TEST(EventCodecTest, KeepsItsForm) {
   EXPECT_EQ(absl::BytesToHexString(EncodeContent(kEvent)), kStored);
-  const auto event = DecodeContent(absl::HexStringToBytes(kStored), "event 1");
+  const auto event = DecodeContent(base::BytesFromHex(kStored), "event 1");
   ASSERT_TRUE(event.ok()) << event.status();
   EXPECT_EQ(event->key, kEvent.key);
   EXPECT_EQ(event->body, kEvent.body);
@@ -40,7 +41,7 @@ TEST(EventCodecTest, NoticesWhatIsCutOffBeforeTheBody) {
 }
 
 TEST(EventCodecTest, TakesPropertiesOnlyInTheirOrder) {
-  const std::string twice = absl::HexStringToBytes("0100000200010061000001006100005a");
+  const std::string twice = base::BytesFromHex("0100000200010061000001006100005a");
   EXPECT_EQ(DecodeContent(twice, "event 1").status().code(), absl::StatusCode::kDataLoss);
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
+#include "muster/base/text.h"
 
 namespace muster::queue::rocksdb {
 namespace {
@@ -37,8 +38,8 @@ TEST(CodecTest, KeepsItsGoldenKeys) {
 
 TEST(CodecTest, ReadsTheDedupRecordsOfVersion1) {
   const std::string key = DedupKey(1, "id");
-  const auto dedup = DecodeDedup(
-      absl::HexStringToBytes("0125b0843bd5e37c8702010000000000000060c4336ab10400"), key);
+  const auto dedup =
+      DecodeDedup(base::BytesFromHex("0125b0843bd5e37c8702010000000000000060c4336ab10400"), key);
   ASSERT_TRUE(dedup.has_value());
   EXPECT_EQ(dedup->seq, 258u);
   EXPECT_EQ(dedup->put_us, 1320969600000000);

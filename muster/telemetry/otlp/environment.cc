@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -56,7 +55,7 @@ absl::StatusOr<std::string> PercentDecoded(absl::string_view text) {
         !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 2]))) {
       return absl::InvalidArgumentError("a percent sign is written %25");
     }
-    decoded += absl::HexStringToBytes(text.substr(i + 1, 2));
+    decoded += base::BytesFromHex(text.substr(i + 1, 2));
     i += 2;
   }
   return decoded;
