@@ -3,6 +3,7 @@
 
 #include <expat.h>
 
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,15 @@
 
 namespace muster::queue_gateway::protocol {
 namespace {
+
+// Debian 13's Expat deprecates the function that Debian 12's has alone.
+uint64_t LineOf(XML_Parser parser) {
+#if XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION < 9
+  return XML_GetCurrentLineNumber(parser);
+#else
+  return XML_GetCurrentLineNumber64(parser);
+#endif
+}
 
 // Builds the tree while expat reads. expat stops when `problem` is set.
 class TreeBuilder {
@@ -95,8 +105,7 @@ absl::StatusOr<XmlElement> ParseXml(absl::string_view document) {
   }
   absl::StatusOr<XmlElement> stopped = tree.Take();
   if (!stopped.ok()) return stopped.status();
-  return absl::InvalidArgumentError(absl::StrCat("line ", XML_GetCurrentLineNumber(parser.get()),
-                                                 ": ",
+  return absl::InvalidArgumentError(absl::StrCat("line ", LineOf(parser.get()), ": ",
                                                  XML_ErrorString(XML_GetErrorCode(parser.get()))));
 }
 
