@@ -64,7 +64,7 @@ TEST_F(MisuseTest, RefusesAVariableThatIsOutOfRange) {
   unsetenv("MUSTER_THREADS");  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
-// The option was blamed, which nobody had given.
+// The message blamed an option that nobody had given.
 TEST_F(MisuseTest, BlamesAVariableOnlyForAnOptionThatIsNotGiven) {
   setenv("MUSTER_THREADS", "abc", 1);  // NOLINT(concurrency-mt-unsafe): one thread
   EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv"}),

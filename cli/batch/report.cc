@@ -273,7 +273,7 @@ absl::Status ReadFromServer(const ReportOptions& options, const report::RowVisit
   return Explain(report::remote::ReadReport(controller.channel, request, visitor), controller);
 }
 
-// FailedPrecondition: no receipt proves what was printed. `where` is as that of Losses.
+// FailedPrecondition: no receipt proves what was printed. `where` is as in Outcome::Losses.
 absl::Status CheckExact(const report::Progress& counted, const std::string& where) {
   if (counted.is_complete() && !counted.cancelled.has_value()) return absl::OkStatus();
   const char* const why = counted.cancelled.has_value() ? "is cancelled"

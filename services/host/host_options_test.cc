@@ -56,7 +56,7 @@ class HostOptionsTest : public ::testing::Test {
   HostOptions options_{kProcessor};
 };
 
-// The option was blamed, which nobody had given.
+// The message blamed an option that nobody had given.
 TEST_F(HostOptionsTest, BlamesAVariableWhereItsOptionIsNotGiven) {
   const Environment grace("MUSTER_DRAIN_GRACE", "soon");
   EXPECT_THAT(Parse({}), StartsWith("MUSTER_DRAIN_GRACE: 'soon'"));

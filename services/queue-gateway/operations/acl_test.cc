@@ -103,7 +103,7 @@ TEST_F(AclTest, StaysWithAQueueThatIsMadeAgainDuringTheDelete) {
   EXPECT_EQ(ReadAcl({"acct", "queue"}, stores_)->at(0).id, "two");
 }
 
-// It was that of the queue before, and so nobody's; and it had replaced that of the new one.
+// The write left an ACL of the deleted queue, which no queue has, in the place of the new queue's.
 TEST_F(AclTest, IsThatOfTheQueueThatIsThereWhenItIsWritten) {
   RivalledStore rivalled(&records_, [this] {
     stores_.records = &records_;
