@@ -90,6 +90,15 @@ absl::Status WithItsReason(const absl::Status& status) {
                               {"wanted", mismatch->wanted}}});
 }
 
+// gRPC itself answers without a word where it cannot read a request or an answer: a string of
+// Protocol Buffers that is not UTF-8 goes out, and is read by nobody.
+std::string NoReason(absl::StatusCode code) {
+  const std::string words =
+      absl::StrCat("the server gave no reason for ", absl::StatusCodeToString(code));
+  return code == absl::StatusCode::kInternal ? absl::StrCat(words, "; is a text not UTF-8?")
+                                             : words;
+}
+
 bool IsGrpcCode(int code) {
   return code >= grpc::StatusCode::OK && code <= grpc::StatusCode::UNAUTHENTICATED;
 }
@@ -110,7 +119,9 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  absl::Status result(code,
+                      status.error_message().empty() ? NoReason(code) : status.error_message());
   google::rpc::Status packed;
   if (status.error_details().empty() || !packed.ParseFromString(status.error_details())) {
     return result;

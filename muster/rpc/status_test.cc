@@ -106,6 +106,13 @@ TEST(Status, SendsNothingButUtf8) {
   EXPECT_EQ(status.error_message(), "caf?!");
 }
 
+TEST(Status, HasWordsWhereTheServerGaveNone) {
+  EXPECT_EQ(FromGrpc(grpc::Status(grpc::StatusCode::INTERNAL, "")).message(),
+            "the server gave no reason for INTERNAL; is a text not UTF-8?");
+  EXPECT_EQ(FromGrpc(grpc::Status(grpc::StatusCode::UNKNOWN, "")).message(),
+            "the server gave no reason for UNKNOWN");
+}
+
 TEST(Status, LeavesOutDetailsThatNoTrailerCouldHold) {
   absl::Status status = WithRetryAfter(absl::UnavailableError("why"), absl::Seconds(1));
   status = WithViolations(status, {{"field", std::string(kMaxStatusDetailBytes, 'x')}});
