@@ -18,11 +18,36 @@
 namespace muster::cli {
 namespace {
 
-// What MUSTER_OUTPUT asks for, where the command can do it.
-OutputFormat DefaultFormat(const std::map<std::string, OutputFormat>& formats) {
+using Formats = std::map<std::string, OutputFormat>;
+
+const Formats& AllFormats() {
+  static const auto* const formats = new Formats{{"table", OutputFormat::kTable},
+                                                 {"json", OutputFormat::kJson},
+                                                 {"yaml", OutputFormat::kYaml},
+                                                 {"csv", OutputFormat::kCsv}};
+  return *formats;
+}
+
+std::string WantedFormat() {
   const char* const wanted = std::getenv("MUSTER_OUTPUT");  // NOLINT(concurrency-mt-unsafe): alone
-  const auto format = formats.find(wanted == nullptr ? "" : wanted);
+  return wanted == nullptr ? "" : wanted;
+}
+
+// What MUSTER_OUTPUT asks for, where the command can do it.
+OutputFormat DefaultFormat(const Formats& formats) {
+  const auto format = formats.find(WantedFormat());
   return format == formats.end() ? OutputFormat::kTable : format->second;
+}
+
+// A format that only other commands can do is passed over, a word that no command knows is not: a
+// script would read a table for JSON.
+void CheckWantedFormat(const CLI::App& command) {
+  const CLI::Option* const output = command.get_option_no_throw("--output");
+  const std::string wanted = WantedFormat();
+  if (output == nullptr || output->count() > 0 || wanted.empty()) return;
+  if (AllFormats().count(wanted) > 0) return;
+  throw CLI::ValidationError("MUSTER_OUTPUT",
+                             absl::StrCat("'", wanted, "' is not table, json, yaml or csv"));
 }
 
 }  // namespace
@@ -40,7 +65,8 @@ void Environment::Fail(const absl::Status& status) const {
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about,
                      const Environment& environment, std::function<absl::Status()> run) {
   CLI::App* const command = parent->add_subcommand(name, about);
-  command->callback([run = std::move(run), &environment] {
+  command->callback([command, run = std::move(run), &environment] {
+    CheckWantedFormat(*command);
     if (const absl::Status status = run(); !status.ok()) environment.Fail(status);
   });
   return command;
@@ -58,10 +84,8 @@ std::string DataDirOption(const std::string& data_dir) {
 }
 
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
-  std::map<std::string, OutputFormat> formats = {{"table", OutputFormat::kTable},
-                                                 {"json", OutputFormat::kJson},
-                                                 {"yaml", OutputFormat::kYaml}};
-  if (csv == Csv::kYes) formats["csv"] = OutputFormat::kCsv;
+  Formats formats = AllFormats();
+  if (csv == Csv::kNo) formats.erase("csv");
   const std::string names = csv == Csv::kYes ? "table, json, yaml or csv" : "table, json or yaml";
   options->output = DefaultFormat(formats);
   command

@@ -36,6 +36,15 @@ class OutputTest(MusterTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("BATCH", done.stdout)
 
+    def test_a_format_in_the_environment_that_no_command_knows_is_refused(self):
+        os.environ["MUSTER_OUTPUT"] = "jsno"
+        self.addCleanup(os.environ.pop, "MUSTER_OUTPUT")
+        done = self.muster("batch", "list", "--data-dir", self.data_dir)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("MUSTER_OUTPUT: 'jsno' is not table, json, yaml or csv", done.stderr)
+        done = self.muster("batch", "list", "--data-dir", self.data_dir, "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_server_in_the_environment_gives_way_to_a_data_directory_on_the_command_line(self):
         os.environ["MUSTER_SERVER"] = "localhost:1"  # where no server listens
         self.addCleanup(os.environ.pop, "MUSTER_SERVER")
