@@ -273,7 +273,9 @@ absl::Status LocalRun::CheckReportIsKnown() {
     return absl::DataLossError(absl::StrCat(
         "the report holds batch ", batch, " of job '", request_.job->name,
         "', and the ledger does not know it: a new batch could count its input twice. `muster "
-        "check --repair` takes the batch out of the report; --new begins another one beside it"));
+        "check --repair",
+        DataDirOption(request_.data_dir),
+        "` takes the batch out of the report; --new begins another one beside it"));
   }
   return absl::OkStatus();
 }

@@ -263,6 +263,7 @@ class CheckTest(FragileTest):
         refused = self.run_batch()
         self.assertEqual(refused.returncode, 6, refused.stdout)
         self.assertIn("the report holds batch 1 of job 'fragile'", refused.stderr)
+        self.assertIn(f"`muster check --repair --data-dir '{self.data_dir}'`", refused.stderr)
         self.assertIn("the ledger does not know it", self.damages()[0]["why"])
         self.repair()
         done = self.run_batch()
