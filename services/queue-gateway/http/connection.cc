@@ -131,6 +131,7 @@ class HttpConnection final : public Connection,
   // Idle until the first byte comes, with nothing in memory but a small buffer.
   void AwaitRequest() {
     parser_.reset();
+    SkipEmptyLines();
     if (buffer_.size() > 0) return ReadHeader();
     if (host_->is_draining()) return HasArrived() ? ReadHeader() : lowest().close();
     buffer_.clear();
@@ -144,8 +145,17 @@ class HttpConnection final : public Connection,
           const bool goes_on = error == asio::error::operation_aborted && self->HasArrived();
           if (error && !goes_on) return;
           self->buffer_.commit(bytes);
-          self->ReadHeader();
+          self->SkipEmptyLines();
+          if (goes_on || self->buffer_.size() > 0) return self->ReadHeader();
+          self->AwaitRequest();
         });
+  }
+
+  // Some clients end a body with a line end of which its length knows nothing (RFC 9112,
+  // section 2.2).
+  void SkipEmptyLines() {
+    const absl::string_view read(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+    buffer_.consume(std::min(read.find_first_not_of("\r\n"), read.size()));
   }
 
   // Whether there is more of the peer than was read.
@@ -305,6 +315,8 @@ class HttpConnection final : public Connection,
   }
 
   void Write(Reply reply, bool keep_alive) {
+    host_->CountBodyBytes(reply.body.size());
+    body_bytes_ += reply.body.size();
     const bool is_head = parser_->get().method() == wire::verb::head;
     reply_.emplace();
     reply_->version(parser_->get().version() == 10 ? 10 : 11);

@@ -25,8 +25,10 @@ class ConnectionHost {
 
   virtual const ServerOptions& options() const = 0;
   virtual Reply Refuse(int status) const = 0;
-  // Takes `bytes` of what all bodies may have; false: they are not there.
+  // Takes `bytes` of what all bodies may have; false: they are not there, or too many are taken.
   virtual bool TakeBodyBytes(size_t bytes) = 0;
+  // Takes them for a body that is in memory already, if need be beyond the limit.
+  virtual void CountBodyBytes(size_t bytes) = 0;
   virtual void ReturnBodyBytes(size_t bytes) = 0;
   // Runs the handler on a worker. `has_hung_up`: whether the peer of the exchange has; thread-safe
   // while there is the exchange.

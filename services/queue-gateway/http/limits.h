@@ -20,8 +20,9 @@ inline constexpr int kMaxConnections = 10'000;
 inline constexpr size_t kMaxHeaderBytes = size_t{16} << 10;
 // 64 KiB of text, of which each character may be written as an entity of up to 10 bytes.
 inline constexpr size_t kMaxBodyBytes = size_t{1} << 20;
-// Bodies that are read or worked on at a time, of all connections together. Beyond, a request gets
-// 503 and is tried again.
+// Bodies of requests that are read or worked on, and of replies that their peers have not taken, of
+// all connections together. Beyond, a request gets 503 and is tried again; the requests that run by
+// then are still answered.
 inline constexpr size_t kMaxAllBodiesBytes = size_t{256} << 20;
 // What is read and thrown away of a request that was refused: a peer that is still sending must
 // see the reply, and a connection that is closed on it takes the reply along.

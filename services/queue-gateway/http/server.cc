@@ -129,6 +129,7 @@ class Server::Core final : public ConnectionHost {
     body_bytes_.fetch_sub(bytes);
     return false;
   }
+  void CountBodyBytes(size_t bytes) override { body_bytes_.fetch_add(bytes); }
   void ReturnBodyBytes(size_t bytes) override { body_bytes_.fetch_sub(bytes); }
 
   void Run(Request request, std::shared_ptr<Exchange> exchange,

@@ -136,6 +136,16 @@ TEST_F(HttpServerTest, AnswersInOrderWhatAPeerSendsAhead) {
   EXPECT_THAT(replies, EndsWith("GET /3 []"));
 }
 
+TEST_F(HttpServerTest, PassesOverEmptyLinesBetweenRequests) {
+  const auto server = Start();
+  Peer peer(server->address());
+  peer.Send("\r\n");
+  peer.Send(absl::StrCat("\r\n\n", Get("/1"), "\r\n", Get("/2"), "\r\n"));
+  EXPECT_THAT(peer.ReadUntil("/2 []"), HasSubstr("GET /1 []"));
+  peer.Send(absl::StrCat("\r\n", LastGet("/3")));
+  EXPECT_THAT(peer.ReadToEnd(), AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), EndsWith("GET /3 []")));
+}
+
 TEST_F(HttpServerTest, ClosesTheConnectionOfAnOldPeer) {
   const auto server = Start();
   EXPECT_THAT(Peer(server->address()).Ask("GET / HTTP/1.0\r\n\r\n"), EndsWith("GET / []"));
@@ -404,6 +414,20 @@ TEST_F(HttpServerTest, CutsOffAPeerThatDoesNotReadItsReply) {
   peer.Send(LastGet("/large"));
   while (handled_ == 0 || server->connections() > 0) base::LetOthersRun();
   EXPECT_LT(peer.ReadToEnd().size(), kLargeBytes);
+}
+
+// Peers that asked and did not read had no bound in bytes.
+TEST_F(HttpServerTest, RefusesRequestsWhileUnreadRepliesFillTheMemoryOfBodies) {
+  ServerOptions options;
+  options.max_all_bodies_bytes = kLargeBytes - 1;
+  const auto server = Start(options);
+  Peer slow(server->address());
+  slow.Send(LastGet("/large"));
+  slow.ReadUntil(kEnd);
+  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/1")), StartsWith("HTTP/1.1 503 "));
+  EXPECT_GT(slow.ReadToEnd().size(), kLargeBytes / 2);
+  while (server->connections() > 0) base::LetOthersRun();
+  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/1")), EndsWith("GET /1 []"));
 }
 
 TEST_F(HttpServerTest, RunsAsManyRequestsAtATimeAsItHasWorkers) {
