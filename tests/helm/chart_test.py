@@ -474,6 +474,16 @@ class ScalingTest(ChartTest):
         self.assertEqual(own["advanced"]["horizontalPodAutoscalerConfig"]["behavior"],
                          {"scaleDown": {"stabilizationWindowSeconds": 7}})
 
+    def test_the_numbers_of_keda_are_written_in_digits(self):
+        """Helm reads those of a file as floats, and prints a million as 1e+06."""
+        keda = {"prometheus": "http://prometheus:9090", "pollingInterval": 1000000, "cooldownPeriod": 2000000,
+                "itemsPerReplica": 3000000}
+        done = chart.template("scaler.mode=keda", "pools.default.jobs={retail}", "metrics.enabled=true",
+                              more=("--set-json", f"scaler.keda={json.dumps(keda)}"))
+        spec = chart.Manifests(done.stdout).get("ScaledObject", "muster-processor-default")["spec"]
+        self.assertEqual((spec["pollingInterval"], spec["cooldownPeriod"]), (1000000, 2000000))
+        self.assertEqual(spec["triggers"][0]["metadata"]["threshold"], "3000000")
+
     def test_with_tls_keda_shows_the_clients_certificate_or_one_of_its_own(self):
         manifests = rendered("KEDA with certificates")
         spec = manifests.get("ScaledObject", "muster-processor-default")["spec"]
