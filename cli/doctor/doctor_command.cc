@@ -147,8 +147,8 @@ void CheckRoles(const std::vector<v1::Instance>& instances, const ScalingTargets
       {v1::ROLE_CONTROLLER, "start muster-controller: no result is counted"}};
   for (const auto& [role, to_do] : needed) {
     const bool there =
-        std::any_of(instances.begin(), instances.end(), [role = role](const auto& one) {
-          return one.info().role() == role && !one.leaving() &&
+        std::any_of(instances.begin(), instances.end(), [needed_role = role](const auto& one) {
+          return one.info().role() == needed_role && !one.leaving() &&
                  !one.heartbeat().has_controller_standby();
         });
     if (there) continue;

@@ -33,7 +33,8 @@ absl::Duration ExponentialBackoff(int failures, absl::Duration minimum, absl::Du
 
 absl::Status Throttled(absl::string_view message, absl::Duration after) {
   absl::Status status = absl::ResourceExhaustedError(message);
-  status.SetPayload(kRetryAfter, absl::Cord(absl::StrCat(absl::ToInt64Microseconds(after))));
+  const std::string us = absl::StrCat(absl::ToInt64Microseconds(after));
+  status.SetPayload(kRetryAfter, absl::Cord(absl::string_view(us)));
   return status;
 }
 

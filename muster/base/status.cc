@@ -31,10 +31,10 @@ constexpr absl::string_view kMismatch = "muster/mismatch";
 
 // A line for each member, escaped so that it is one.
 absl::Status WithMismatch(absl::Status status, const Mismatch& mismatch) {
-  status.SetPayload(kMismatch,
-                    absl::Cord(absl::StrCat(
-                        absl::CEscape(mismatch.what), "\n", absl::CEscape(mismatch.field), "\n",
-                        absl::CEscape(mismatch.is), "\n", absl::CEscape(mismatch.wanted))));
+  const std::string text =
+      absl::StrCat(absl::CEscape(mismatch.what), "\n", absl::CEscape(mismatch.field), "\n",
+                   absl::CEscape(mismatch.is), "\n", absl::CEscape(mismatch.wanted));
+  status.SetPayload(kMismatch, absl::Cord(absl::string_view(text)));
   return status;
 }
 

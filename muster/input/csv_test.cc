@@ -60,9 +60,11 @@ TEST(CsvRecordTest, TellsOfARecordByItselfWhetherItHasAnUnclosedQuote) {
   EXPECT_FALSE(HasUnclosedQuote("pipe 3\",4", format));
   format.multiline = false;
   EXPECT_FALSE(HasUnclosedQuote("a,\"b,c", format)) << "a line is a record";
-  format = {.quotes = false};
+  format = InputFormat();
+  format.quotes = false;
   EXPECT_FALSE(HasUnclosedQuote("a,\"b,c", format));
-  format = {.kind = InputFormat::Kind::kLines};
+  format = InputFormat();
+  format.kind = InputFormat::Kind::kLines;
   EXPECT_FALSE(HasUnclosedQuote("a,\"b,c", format));
 }
 

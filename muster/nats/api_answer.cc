@@ -73,7 +73,7 @@ absl::Status ErrorOf(const json& error, absl::string_view context) {
       CodeOf(http_code, error_code),
       absl::StrCat(context, ": ", Field(error, "description", std::string("an error")),
                    " (JetStream error ", error_code, ")"));
-  status.SetPayload(kErrorCodeUrl, absl::Cord(absl::StrCat(error_code)));
+  status.SetPayload(kErrorCodeUrl, absl::Cord(absl::string_view(absl::StrCat(error_code))));
   return status;
 }
 

@@ -27,7 +27,7 @@ std::string TypeUrl() {
 
 template <typename Detail>
 absl::Status With(absl::Status status, const Detail& detail) {
-  status.SetPayload(TypeUrl<Detail>(), absl::Cord(detail.SerializeAsString()));
+  status.SetPayload(TypeUrl<Detail>(), absl::Cord(absl::string_view(detail.SerializeAsString())));
   return status;
 }
 
@@ -128,7 +128,7 @@ absl::Status FromGrpc(const grpc::Status& status) {
   }
   for (const google::protobuf::Any& detail : packed.details()) {
     if (absl::StartsWith(detail.type_url(), kDetailPrefix)) {
-      result.SetPayload(detail.type_url(), absl::Cord(detail.value()));
+      result.SetPayload(detail.type_url(), absl::Cord(absl::string_view(detail.value())));
     }
   }
   return result;

@@ -257,7 +257,7 @@ void BatchWatches::Round() {
     watched.under_way = true;
     ++watched.begun;
     ++under_way_;
-    workers_->Add([this, batch = batch] { Tell(batch); });
+    workers_->Add([this, number = batch] { Tell(number); });
   }
   // Late ones may have all threads but one: the others' rounds go on with that.
   const absl::Duration end = clock_->Monotonic() + kRoundPatience;

@@ -192,11 +192,11 @@ void CallGatherer::ExpireLocked(absl::Duration now) {
   }
   for (auto& [batch, answers] : late) {
     late_ += answers.size();
-    explaining_.Add([this, batch = batch, answers = std::move(answers)] {
-      const absl::Status status = Late(batch, batch == 0 ? "" : steps_.why(batch));
-      for (const Answer& answer : answers) answer(status);
+    explaining_.Add([this, number = batch, waiting = std::move(answers)] {
+      const absl::Status status = Late(number, number == 0 ? "" : steps_.why(number));
+      for (const Answer& answer : waiting) answer(status);
       base::MutexLock lock(&mu_);
-      late_ -= answers.size();
+      late_ -= waiting.size();
     });
   }
 }

@@ -140,7 +140,7 @@ absl::StatusOr<std::map<std::string, std::string>> RecordForm::TextsOf(const Fie
   std::map<std::string, std::string> texts;
   for (const auto& [name, text] : fields) {
     const auto column = std::find_if(format_.columns.begin(), format_.columns.end(),
-                                     [&name = name](const auto& c) { return c.name == name; });
+                                     [&field = name](const auto& c) { return c.name == field; });
     if (column == format_.columns.end()) {
       return rpc::BadField(
           "fields",
