@@ -10,10 +10,10 @@ build_packages=(
   libyaml-cpp-dev libzstd-dev nlohmann-json3-dev prometheus-cpp-dev python3 sqlite3 tzdata
 )
 
-# The packages for the tests, in addition to those for the build: libraries, tools, and the compiler and
-# linker of the preset dev.
+# The packages for the tests, in addition to those for the build: libraries, tools, the compiler and
+# linker of the preset dev, and the header that the harnesses of tests/fuzz read their inputs by.
 test_packages=(
-  clang dpkg-dev file librapidcheck-dev lld mypy nats-server openssl prometheus python3-grpcio python3-jsonschema
+  clang dpkg-dev file libclang-rt-dev librapidcheck-dev lld mypy nats-server openssl prometheus python3-grpcio python3-jsonschema
   python3-pip python3-protobuf python3-setuptools python3-venv python3-wheel python3-xxhash python3-yaml
 )
 
