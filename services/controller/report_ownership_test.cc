@@ -178,9 +178,11 @@ TEST_F(ReportOwnershipTest, GoesOnAboveTheEpochOfTheReportWhereTheStoreHasLostIt
 TEST_F(ReportOwnershipTest, JoinsNobodyOnceItIsStopped) {
   OwnedCounting counting;
   counting.identity = [this] { return report::sqlite::ReadIdentity(path_); };
-  const auto ownership = ReportOwnership::Create({.account = "local", .instance = "c-1"}, &sync_,
-                                                 std::move(counting), &clock_)
-                             .value();
+  OwnershipOptions options;
+  options.account = "local";
+  options.instance = "c-1";
+  const auto ownership =
+      ReportOwnership::Create(options, &sync_, std::move(counting), &clock_).value();
   ownership->Stop();
   EXPECT_TRUE(absl::IsCancelled(ownership->Join()));
   EXPECT_EQ(sync_.writes_tried(), 0);

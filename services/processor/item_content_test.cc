@@ -116,7 +116,7 @@ TEST_F(ItemContentTest, OfAllItemsOfAClaimThatReferToItIsExpectedTogether) {
   const queue::QueueId queue{"acme", "sum-in-0"};
   std::vector<listener::Delivery> claim;
   for (const queue::Message* message : {&message_, &inline_item, &message_}) {
-    claim.push_back({.message = message, .queue = &queue, .slot = claim.size()});
+    claim.push_back({message, &queue, claim.size(), 1, false, {}, {}});
   }
   ItemWorker worker(&setup_, std::make_unique<LambdaHandler>(Sum));
   NotedClaim context;

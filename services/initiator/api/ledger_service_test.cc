@@ -52,14 +52,17 @@ class ReadItemsTest : public ::testing::Test {
     ASSERT_TRUE(ledger_->Create(batch).ok());
     service_ = std::make_unique<LedgerService>(ledger_.get(), nullptr, &content_, nullptr,
                                                LedgerService::Waiters(), nullptr, limits);
-    server_ = rpc::Server::Start({.addresses = {"localhost:0"}},
-                                 {{v1::LedgerService::service_full_name(), service_.get()}})
-                  .value();
+    rpc::ServerOptions options;
+    options.addresses = {"localhost:0"};
+    server_ =
+        rpc::Server::Start(options, {{v1::LedgerService::service_full_name(), service_.get()}})
+            .value();
   }
 
   std::unique_ptr<Stub> Connect() {
-    const auto channel =
-        rpc::OpenChannel(server_->addresses().front(), {.retry_unavailable = false});
+    rpc::ChannelOptions options;
+    options.retry_unavailable = false;
+    const auto channel = rpc::OpenChannel(server_->addresses().front(), options);
     return v1::LedgerService::NewStub(channel.value());
   }
 

@@ -45,7 +45,7 @@ class DeletedJobsTest : public ::testing::Test {
 
   std::vector<std::string> QueueNames() {
     std::vector<std::string> names;
-    const std::vector<queue::QueueInfo> queues = queues_->ListQueues({.account = "local"}).value();
+    const std::vector<queue::QueueInfo> queues = queues_->ListQueues({"local", "", ""}).value();
     for (const queue::QueueInfo& queue : queues) names.push_back(queue.id.name);
     return names;
   }
@@ -118,7 +118,7 @@ TEST_F(DeletedJobsTest, LeaveNoDefinitionThatWasReplacedButThoseOfOpenBatches) {
   EXPECT_TRUE(jobs_.FindRevision(first).ok());
   ASSERT_TRUE(ledger_->Cancel(1, clock_.Now(), "").ok());
   const queue::QueueId input = {"local", "shop-in-0"};
-  ASSERT_TRUE(queues_->Put(input, {{.body = "item"}}).ok());
+  ASSERT_TRUE(queues_->Put(input, {{.body = "item", .dedup_id = ""}}).ok());
   ASSERT_TRUE(deleted_.Sweep().ok());
   EXPECT_TRUE(jobs_.FindRevision(first).ok()) << "a worker may need it for the item";
   ASSERT_TRUE(queues_->Clear(input).ok());
@@ -230,10 +230,10 @@ TEST_F(DeletedJobsTest, KeepTheirQueuesWhileAnotherInitiatorHasAnOpenBatchOrDoes
 
 TEST_F(DeletedJobsTest, KeepDeadLettersUntilTheyAreDiscarded) {
   const queue::QueueId input = {"local", "shop-in-0"};
-  ASSERT_TRUE(queues_->Put(input, {{.body = "item"}}).ok());
+  ASSERT_TRUE(queues_->Put(input, {{.body = "item", .dedup_id = ""}}).ok());
   const auto message = queues_->Receive(input, {}).value();
   ASSERT_THAT(message, SizeIs(1));
-  ASSERT_TRUE(queues_->DeadLetter(input, {{.receipt = message[0].receipt}}).ok());
+  ASSERT_TRUE(queues_->DeadLetter(input, {{message[0].receipt, {}}}).ok());
   Delete("shop");
   ASSERT_TRUE(deleted_.Sweep().ok());
   EXPECT_THAT(QueueNames(), SizeIs(4));
