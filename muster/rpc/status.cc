@@ -90,9 +90,10 @@ absl::Status WithItsReason(const absl::Status& status) {
                               {"wanted", mismatch->wanted}}});
 }
 
-// gRPC itself answers without a word where it cannot read a request or an answer: a string of
-// Protocol Buffers that is not UTF-8 goes out, and is read by nobody.
+// What gRPC itself answers without a word. A string of Protocol Buffers that is not UTF-8 goes out,
+// and is read by nobody; who calls what is not there says so with the address.
 std::string NoReason(absl::StatusCode code) {
+  if (code == absl::StatusCode::kUnimplemented) return "";
   const std::string words =
       absl::StrCat("the server gave no reason for ", absl::StatusCodeToString(code));
   return code == absl::StatusCode::kInternal ? absl::StrCat(words, "; is a text not UTF-8?")

@@ -111,6 +111,7 @@ TEST(Status, HasWordsWhereTheServerGaveNone) {
             "the server gave no reason for INTERNAL; is a text not UTF-8?");
   EXPECT_EQ(FromGrpc(grpc::Status(grpc::StatusCode::UNKNOWN, "")).message(),
             "the server gave no reason for UNKNOWN");
+  EXPECT_EQ(FromGrpc(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "")).message(), "");
 }
 
 TEST(Status, LeavesOutDetailsThatNoTrailerCouldHold) {
