@@ -324,7 +324,9 @@ def _credentials_of_files(certificate: Path, key: Path, ca: Path | None) -> grpc
                 None if ca is None else pathlib.Path(ca).read_bytes())
 
     def configure(pems: tuple[bytes, bytes, bytes | None]) -> grpc.ServerCertificateConfiguration:
-        return grpc.ssl_server_certificate_configuration([pems[:2]], pems[2])
+        # Without roots the gRPC of Debian 13 ends the process when it takes over a configuration; of a client that
+        # need not prove who it is, nobody reads them.
+        return grpc.ssl_server_certificate_configuration([pems[:2]], pems[2] or pems[1])
 
     last = read()
 
