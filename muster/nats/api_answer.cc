@@ -47,6 +47,7 @@ absl::StatusCode CodeOf(int http_code, int error_code) {
     case kNoSuitablePeers:
       // Of the servers of the cluster too few are there, or have room: one that forms has a leader
       // before it has all of its servers.
+    case kLastSequenceUndecided:
       return absl::StatusCode::kUnavailable;
     case kInsufficientResources:
     case kStoreFailed:

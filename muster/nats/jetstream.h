@@ -123,6 +123,8 @@ class JetStream {
 
   // Returns one result per message, in order.
   absl::StatusOr<std::vector<absl::StatusOr<PubAck>>> Publish(absl::Span<const Outgoing> messages);
+  // Of a message with kExpectedLastSubjectSequence: waits while a cluster stores another message of
+  // the subject, for half of the timeout at most; then Unavailable, and nothing is stored.
   absl::StatusOr<PubAck> Publish(const Outgoing& message);
   // Stores all of `messages`, at most kMaxAtomicMessages, or none: an atomic batch (NATS ADR-50),
   // with neighbouring sequences and one acknowledgement. Their stream must have the setting
@@ -180,7 +182,8 @@ class JetStream {
 
 // Error codes of the server that callers tell apart (its errors.json).
 inline constexpr int kWrongLastSequence = 10071;
-inline constexpr int kNoMessageFound = 10037;  // but the stream is there
+inline constexpr int kLastSequenceUndecided = 10164;  // another message is on its way
+inline constexpr int kNoMessageFound = 10037;         // but the stream is there
 inline constexpr int kWrongLastMessageId = 10070;
 inline constexpr int kSubjectsOverlap = 10065;   // with those of another stream
 inline constexpr int kOneConsumerOnly = 10099;   // reads a work queue, and there is another

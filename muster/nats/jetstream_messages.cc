@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "muster/base/check.h"
+#include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/nats/api_answer.h"
 #include "muster/nats/jetstream.h"
@@ -23,6 +24,9 @@ using nlohmann::json;
 // Of a message that is to be deleted (its errors.json).
 constexpr int kSequenceNotFound = 10043;
 constexpr int kMessageNotDeleted = 10057;
+
+// Between two tries of a message; doubled each time.
+constexpr absl::Duration kFirstWait = absl::Milliseconds(1);
 
 std::vector<Header> HeadersOf(absl::string_view text) {
   std::vector<Header> headers;
@@ -114,9 +118,16 @@ absl::StatusOr<std::vector<PubAck>> JetStream::PublishAtomically(
   return acks;
 }
 
+// The leader of a replicated stream refuses an expectation while another message of the subject is
+// on its way to the replicas: a caller that reads again now finds what it knows already.
 absl::StatusOr<PubAck> JetStream::Publish(const Outgoing& message) {
-  MUSTER_ASSIGN_OR_RETURN(const auto acks, Publish(absl::MakeConstSpan(&message, 1)));
-  return acks.front();
+  for (absl::Duration wait = kFirstWait;; wait *= 2) {
+    MUSTER_ASSIGN_OR_RETURN(const auto acks, Publish(absl::MakeConstSpan(&message, 1)));
+    if (ErrorCodeOf(acks.front().status()) != kLastSequenceUndecided || wait > timeout_ / 4) {
+      return acks.front();
+    }
+    base::SleepUnlessStopped(base::RealClock(), wait, {});
+  }
 }
 
 absl::StatusOr<StoredMessage> JetStream::GetMessage(const std::string& stream, uint64_t sequence) {
