@@ -20,6 +20,9 @@ namespace {
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(5);
 constexpr char kAsItIsOpened[] = "the services set it when they start; restart one, see its log";
+constexpr char kOfServers[] =
+    "see the logs of the NATS servers: too few of the cluster run or hear each other, or what they "
+    "may store is full (max_file_store, max_memory_store)";
 
 // The lease is each installation's own, and more replicas than were asked for do no harm.
 std::string DifferencesIn(const nlohmann::json& wanted, const nlohmann::json& got) {
@@ -37,7 +40,8 @@ std::string DifferencesIn(const nlohmann::json& wanted, const nlohmann::json& go
 Finding Compare(const std::string& what, const nlohmann::json& wanted,
                 const absl::StatusOr<nlohmann::json>& got) {
   if (!got.ok()) {
-    return {Health::kWrong, what, std::string(got.status().message()), kAsItIsOpened};
+    return {Health::kWrong, what, std::string(got.status().message()),
+            absl::IsUnavailable(got.status()) ? kOfServers : kAsItIsOpened};
   }
   const std::string differences = DifferencesIn(wanted, *got);
   if (differences.empty()) return {Health::kOk, what, "is set as it should be"};
@@ -67,9 +71,21 @@ void CheckConsumer(nats::JetStream& jetstream, const std::string& stream,
        absl::StrCat("nats consumer resume ", stream, " ", queue::jetstream::kConsumer)});
 }
 
+// A stream of a cluster, none of whose servers leads it: it takes nothing and gives nothing, and
+// its settings are known all the same.
+bool HasNoLeader(const nlohmann::json& info) {
+  const auto cluster = info.find("cluster");
+  return cluster != info.end() && cluster->is_object() && cluster->value("leader", "").empty();
+}
+
 Finding CompareStream(nats::JetStream& jetstream, const nlohmann::json& wanted) {
   const std::string stream = wanted["name"];
-  return Compare(absl::StrCat("stream ", stream), wanted, jetstream.StreamConfig(stream));
+  const std::string what = absl::StrCat("stream ", stream);
+  const absl::StatusOr<nlohmann::json> info =
+      jetstream.Call(absl::StrCat("STREAM.INFO.", stream), nullptr);
+  if (!info.ok()) return Compare(what, wanted, info.status());
+  if (HasNoLeader(*info)) return {Health::kWrong, what, "none of its servers leads it", kOfServers};
+  return Compare(what, wanted, info->value("config", nlohmann::json::object()));
 }
 
 // It is in the server's memory, and goes with it.

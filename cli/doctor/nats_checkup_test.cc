@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -144,6 +145,40 @@ TEST_P(NatsDoctorTest, TellsTheServersVersionAndWhatItMeansForAcknowledgements) 
 INSTANTIATE_TEST_SUITE_P(Servers, NatsDoctorTest,
                          ::testing::ValuesIn(nats::testing::NatsServer::Programs()),
                          [](const auto& server) { return absl::StrCat("Server", server.index); });
+
+// A cluster whose servers have reached max_file_store goes on to answer for its streams.
+TEST_F(DoctorTest, SaysThatNoServerLeadsAStream) {
+  using nats::testing::NatsServer;
+  const NatsServer server(NatsServer::Programs().front(), "", NatsServer::Persistence::kNone);
+  const auto api = nats::Connection::Open(server.url(), {}).value();
+  const auto answer = [](absl::string_view subject) {
+    if (absl::StrContains(subject, "STREAM.NAMES")) {
+      return R"({"streams": ["MUSTER_local_shop-in-0"], "total": 1})";
+    }
+    if (absl::StrContains(subject, "CONSUMER.INFO")) {
+      return R"({"error": {"code": 503, "err_code": 10008, "description": "unavailable"}})";
+    }
+    return R"({"config": {}, "cluster": {"name": "c", "replicas": [{"name": "b"}]}})";
+  };
+  const auto answers =
+      api->Subscribe(
+             "$JS.API.>",
+             [&](const nats::Incoming& request) {
+               EXPECT_TRUE(
+                   api->Publish({.subject = request.reply, .data = answer(request.subject)}).ok());
+             })
+          .value();
+  ASSERT_TRUE(api->Flush(absl::Seconds(10)).ok());
+  const Done done = RunOnServer({"doctor", "--nats", server.url()});
+  EXPECT_EQ(done.code, kError);
+  for (const absl::string_view wrong :
+       {"stream KV_muster: none of its servers leads it; see the logs of the NATS servers",
+        "stream MUSTER_local_shop-in-0: none of its servers leads it; see the logs",
+        "consumer of stream MUSTER_local_shop-in-0: CONSUMER.INFO"}) {
+    EXPECT_THAT(done.out, HasSubstr(absl::StrCat("wrong: ", wrong)));
+  }
+  EXPECT_THAT(done.out, AllOf(HasSubstr("max_file_store"), Not(HasSubstr("is set as it should"))));
+}
 
 TEST_F(DoctorTest, SaysThatANatsServerDoesNotAnswerOrStoresNothing) {
   using nats::testing::NatsServer;
