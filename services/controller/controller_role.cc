@@ -130,7 +130,7 @@ void ControllerRole::EndCounting() {
 absl::StatusOr<std::shared_ptr<ControllerSupervisor>> ControllerRole::Counting() const {
   base::MutexLock lock(&mu_);
   if (counting_ != nullptr) return counting_;
-  return absl::UnavailableError("this controller is standby: another one counts");
+  return DoesNotCount();
 }
 
 void ControllerRole::MakeRecords() {

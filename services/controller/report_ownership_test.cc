@@ -112,6 +112,15 @@ TEST_F(ReportOwnershipTest, ASecondOneIsStandbyAndCountsWhenTheFirstStops) {
   EXPECT_TRUE(absl::IsUnavailable(Change(&one)));
 }
 
+// It cannot tell whether another one counts.
+TEST_F(ReportOwnershipTest, ARefusalBlamesNotAnotherControllerAlone) {
+  TestController stopped("c-1", path_, &sync_, &clock_);
+  AwaitFirst(&stopped);
+  stopped->Stop();
+  EXPECT_THAT(Change(&stopped).message(),
+              HasSubstr("another one does, or NATS does not answer it"));
+}
+
 TEST_F(ReportOwnershipTest, TheNextProcessTakesOverFromADeadOneAtOnce) {
   TestController dead("c-1", path_, &sync_, &clock_);
   AwaitFirst(&dead);

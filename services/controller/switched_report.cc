@@ -18,6 +18,12 @@ void SwitchedReport::RefuseChanges() {
   writable_ = false;
 }
 
+// Who has lost its ownership need not have lost it to another controller.
+absl::Status DoesNotCount() {
+  return absl::UnavailableError(
+      "this controller does not count now: another one does, or NATS does not answer it");
+}
+
 void SwitchedReport::Close() {
   Store closed;  // destroyed without the lock
   base::MutexLock lock(&mu_);
@@ -28,7 +34,7 @@ void SwitchedReport::Close() {
 absl::StatusOr<SwitchedReport::Store> SwitchedReport::Writable() const {
   base::MutexLock lock(&mu_);
   if (writable_) return store_;
-  return absl::UnavailableError("this controller is standby: another one counts");
+  return DoesNotCount();
 }
 
 uint64_t SwitchedReport::epoch() const {
@@ -86,7 +92,7 @@ absl::StatusOr<std::unique_ptr<report::ReportReader>> SwitchedReport::Read() {
     store = store_;
   }
   if (store != nullptr) return store->Read();
-  return absl::UnavailableError("this controller is standby: another one counts");
+  return DoesNotCount();
 }
 
 }  // namespace muster::controller

@@ -13,6 +13,9 @@
 
 namespace muster::controller {
 
+// What a controller answers that does not own the counting of its mesh: Unavailable.
+absl::Status DoesNotCount();
+
 // Thread-safe. Changes are Unavailable while the report is not open for writing, and so are reads
 // before it was opened first.
 class SwitchedReport final : public report::ReportStore {
