@@ -193,6 +193,7 @@ class BatchScheduler {
   bool StatusHere(BatchStatus* batch_status) ABSL_LOCKS_EXCLUDED(mu_);
   // Notes the problem of a complete batch that the report does not prove.
   void CheckCounted(BatchStatus* batch_status);
+  bool IsComplete(uint64_t number);
   double SplitShare(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);
   // OK: the content is whole, or a client sends it, or may still resume it.
   absl::Status CheckSender(const ledger::Batch& batch) ABSL_LOCKS_EXCLUDED(mu_);

@@ -89,8 +89,12 @@ void BatchScheduler::CheckCounted(BatchStatus* batch_status) {
   const absl::Status wrong = item::CheckCounted(batch_status->batch, batch_status->counted);
   if (wrong.ok()) return;
   // A redrive, or a removal, may have begun since the batch was read.
-  const absl::StatusOr<ledger::Batch> batch = tools_.stores.ledger->Get(batch_status->batch.number);
-  if (batch.ok() && batch->state == ledger::BatchState::kComplete) batch_status->problem = wrong;
+  if (IsComplete(batch_status->batch.number)) batch_status->problem = wrong;
+}
+
+bool BatchScheduler::IsComplete(uint64_t number) {
+  const absl::StatusOr<ledger::Batch> batch = tools_.stores.ledger->Get(number);
+  return batch.ok() && batch->state == ledger::BatchState::kComplete;
 }
 
 absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
@@ -107,8 +111,10 @@ absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
     CheckCounted(&batch_status);
   } else if (absl::IsNotFound(counted.status()) &&
              batch_status.batch.state == ledger::BatchState::kComplete) {
-    return absl::UnavailableError(
-        absl::StrCat("the report does not know batch ", number, ", which is complete"));
+    const std::string lost =
+        absl::StrCat("the report does not know batch ", number, ", which is complete");
+    // It may have been deleted since it was read.
+    return IsComplete(number) ? absl::DataLossError(lost) : absl::UnavailableError(lost);
   } else if (!absl::IsNotFound(counted.status()) && IsOver(batch_status.batch.state)) {
     return counted.status();
   }
