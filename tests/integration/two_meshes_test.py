@@ -91,12 +91,16 @@ class TwoMeshesTest(MeshTest):
         self.refused.argv += ["--replace-report", said.partition("--replace-report ")[2].split()[0].strip('"')]
         self.refused.restart()
         end = time.monotonic() + READY_SECONDS
-        while f"wrong: batch {batch}: the report does not know the batch" not in (found := self.ask("doctor")).stdout:
+        lacks = f"batch {batch}: it is complete in the ledger, and the report has 0 of its {ROWS} transactions"
+        while f"wrong: {lacks}" not in (found := self.ask("doctor")).stdout:
             self.assertLess(time.monotonic(), end, found.stdout)  # a heartbeat tells the initiator who counts
         self.assertNotEqual(found.returncode, 0)
         # As docs/reliability.md says.
         for command, code in ((("batch", "get"), 6), (("report",), 1)):
             self.assertEqual(self.ask(*command, batch).returncode, code, command)
+        said = self.ask("batch", "get", batch).stderr
+        self.assertIn(lacks, said)
+        self.assertIn("muster check --repair", said)
 
 
 if __name__ == "__main__":

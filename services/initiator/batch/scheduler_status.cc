@@ -111,10 +111,12 @@ absl::StatusOr<BatchStatus> BatchScheduler::Get(uint64_t number) {
     CheckCounted(&batch_status);
   } else if (absl::IsNotFound(counted.status()) &&
              batch_status.batch.state == ledger::BatchState::kComplete) {
-    const std::string lost =
-        absl::StrCat("the report does not know batch ", number, ", which is complete");
     // It may have been deleted since it was read.
-    return IsComplete(number) ? absl::DataLossError(lost) : absl::UnavailableError(lost);
+    if (!IsComplete(number)) {
+      return absl::UnavailableError(absl::StrCat("batch ", number, " changes at this moment"));
+    }
+    return base::Annotate(item::CheckCounted(batch_status.batch, {}),
+                          absl::StrCat("batch ", number));
   } else if (!absl::IsNotFound(counted.status()) && IsOver(batch_status.batch.state)) {
     return counted.status();
   }
@@ -146,7 +148,7 @@ absl::StatusOr<std::vector<BatchStatus>> BatchScheduler::StatusesOf(
       CheckCounted(&batch_status);
     } else if (batch_status.batch.state == ledger::BatchState::kComplete) {
       // One such batch must not hide the others.
-      batch_status.problem = absl::UnavailableError("the report does not know the batch");
+      batch_status.problem = item::CheckCounted(batch_status.batch, {});
       batch_status.counts_problem = batch_status.problem;
     }
   }
