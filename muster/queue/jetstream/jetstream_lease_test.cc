@@ -21,6 +21,7 @@
 #include "muster/queue/jetstream/stream_layout.h"
 #include "muster/queue/queue_store.h"
 #include "tests/fakes/queue/jetstream/jetstream_fixture.h"
+#include "tests/fakes/queue/jetstream/tapped_connection.h"
 
 namespace muster::queue::jetstream {
 
@@ -322,6 +323,33 @@ TEST_P(JetStreamQueueStoreTest, DeliversANewMessageBehindManyThatWereGivenBackWi
   const auto held = store().Receive(queue_, {1});
   ASSERT_EQ(held->size(), 1u) << held.status();
   EXPECT_EQ(held->front().body, "sound");
+}
+
+// Two words give a message back, and on a busy machine the second one leaves later: the server had
+// delivered the message by then, and the second word took it from the receiver that had it.
+TEST_P(JetStreamQueueStoreTest, GivesWhatASlowHolderGivesBackToOneReceiver) {
+  Client other(server_.url(), options_);
+  int received = 0;
+  const auto look = [&] {
+    const auto messages = other.store->Receive(queue_, {1});
+    ASSERT_TRUE(messages.ok()) << messages.status();
+    received += static_cast<int>(messages->size());
+  };
+  int words = 0;
+  TappedConnection slow(client_->connection.get(), [&](absl::string_view subject) {
+    if (StreamOfAck(subject).empty() || ++words == 1) return;
+    for (int i = 0; i < 20; ++i) look();  // the server looks for what is due each 10 ms
+  });
+  const auto holder = OpenJetStreamQueues(&slow, options_).value();
+  ASSERT_TRUE(store().Put(queue_, Bodies(1)).ok());
+  const auto held = holder->Receive(queue_, {1});
+  ASSERT_EQ(held->size(), 1u) << held.status();
+  queue::UpdateRequest give_back;
+  give_back.receipt = held->front().receipt;
+  ASSERT_TRUE(holder->Update(queue_, {give_back})->front().ok());
+  for (int i = 0; i < 20; ++i) look();
+  EXPECT_EQ(words, 2);
+  EXPECT_EQ(received, 1);
 }
 
 }  // namespace

@@ -141,9 +141,11 @@ inline constexpr char kAtOnceAgain[] = "-NAK";
 std::string AgainAfter(absl::Duration delay);
 // Sent before kAtOnceAgain, makes it hold although the server is restarted or its leader moves: the
 // server stores delays, and nothing of kAtOnceAgain
-// (findings/nats_give_back_forgotten_on_restart.sh). Alone it would be 10 ms slower. It has the
-// server look through all that is in flight: 8 ms for 65,000 messages.
-inline constexpr char kAgainSoon[] = "-NAK {\"delay\": 1}";
+// (findings/nats_give_back_forgotten_on_restart.sh). It has the server look through all that is in
+// flight: 8 ms for 65,000 messages. Two seconds, so that kAtOnceAgain is there before the message
+// is due: it would take the message from its next holder
+// (findings/nats_late_nak_ends_the_lease_of_another.sh).
+inline constexpr char kAgainSoon[] = "-NAK {\"delay\": 2000000000}";
 
 // The receipt of a delivered message, or (Put) of a message stored under `sequence`. When the
 // server took that one it does not say, so the body tells it from another one of that sequence.

@@ -39,8 +39,15 @@ class TappedConnection final : public nats::Connection {
   absl::Status Flush(absl::Duration timeout) override { return connection_->Flush(timeout); }
   absl::StatusOr<std::vector<absl::StatusOr<nats::Incoming>>> RequestAll(
       absl::Span<const nats::Outgoing> requests, absl::Duration timeout) override {
-    for (const nats::Outgoing& request : requests) tap_(request.subject);
-    return connection_->RequestAll(requests, timeout);
+    // One by one, so that a tap can hold the next one back.
+    std::vector<absl::StatusOr<nats::Incoming>> answers;
+    for (const nats::Outgoing& request : requests) {
+      tap_(request.subject);
+      auto answer = connection_->RequestAll({&request, 1}, timeout);
+      if (!answer.ok()) return answer.status();
+      answers.push_back(std::move(answer->front()));
+    }
+    return answers;
   }
   absl::Status RequestMany(const nats::Outgoing& request, absl::Duration timeout,
                            absl::FunctionRef<bool(nats::Incoming)> take) override {
