@@ -113,7 +113,8 @@ class ApiServer:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever)
+        # It looks for its end this often.
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
 
     def __enter__(self):
         self.thread.start()
@@ -129,7 +130,8 @@ class Manifests:
     """What a chart renders to, by kind and name."""
 
     def __init__(self, text):
-        self.all = [document for document in yaml.safe_load_all(text) if document]
+        # The loader in C is eight times as fast, and has the same rules.
+        self.all = [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
 
     def of(self, kind):
         return {one["metadata"]["name"]: one for one in self.all if one["kind"] == kind}
