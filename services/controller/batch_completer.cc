@@ -5,12 +5,16 @@
 #include <utility>
 
 #include "muster/base/failpoint.h"
+#include "muster/base/in_parallel.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/queue/queue_store.h"
 
 namespace muster::controller {
 namespace {
+
+// A batch waits for its initiator, which writes the marks of several in one sync.
+constexpr size_t kCompletionsAtATime = 8;
 
 report::BatchFacts FactsOf(const ledger::Batch& batch, const queue::Traits& traits) {
   report::BatchFacts facts;
@@ -40,36 +44,80 @@ absl::StatusOr<report::Progress> BatchCompleter::GetProgress(uint64_t batch) {
   });
 }
 
-absl::Status BatchCompleter::CompleteIfDone(uint64_t batch) {
-  const absl::StatusOr<report::Progress> progress = GetProgress(batch);
-  // The report has lost the batch: it is checked when its initiator has registered it again.
-  if (absl::IsNotFound(progress.status())) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(progress.status());
-  const absl::Status finished = Finish(*progress, nullptr);
-  if (base::IsTransient(finished)) {
-    base::Log(base::kWarning, "whether a batch is complete will be asked again",
-              {{"batch", batch}, {"why", finished.ToString()}});
+absl::StatusOr<std::map<uint64_t, absl::Status>> BatchCompleter::CompleteDone(
+    const std::set<uint64_t>& batches) {
+  std::vector<report::Progress> progresses;
+  for (const uint64_t batch : batches) {
+    absl::StatusOr<report::Progress> progress = GetProgress(batch);
+    // The report has lost the batch: it is checked when its initiator has registered it again.
+    if (absl::IsNotFound(progress.status())) continue;
+    MUSTER_RETURN_IF_ERROR(progress.status());
+    progresses.push_back(*std::move(progress));
   }
-  return finished;
+  MUSTER_ASSIGN_OR_RETURN(auto obstacles, FinishAll(progresses, nullptr));
+  for (const auto& [batch, why] : obstacles) {
+    base::Log(base::kWarning, "whether a batch is complete will be asked again",
+              {{"batch", batch}, {"why", why.ToString()}});
+  }
+  return obstacles;
 }
 
-absl::StatusOr<ledger::BatchView> BatchCompleter::FindForFinish(uint64_t batch) {
+absl::StatusOr<std::map<uint64_t, absl::Status>> BatchCompleter::FinishCounted(
+    absl::Span<const report::Progress> progresses, const OutcomeInHand& outcome_in_hand) {
+  for (const report::Progress& progress : progresses) ledger_cache_->Note(progress);
+  return FinishAll(progresses, outcome_in_hand);
+}
+
+absl::StatusOr<std::map<uint64_t, absl::Status>> BatchCompleter::FinishAll(
+    absl::Span<const report::Progress> progresses, const OutcomeInHand& outcome_in_hand) {
+  std::vector<Finishing> batches(progresses.size());
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const uint64_t number = progresses[i].batch;
+    batches[i].progress = &progresses[i];
+    batches[i].lacks_items =
+        ledger_cache_->LacksItems(number, static_cast<uint64_t>(progresses[i].items()));
+    batches[i].sealed = ledger_cache_->Sealed(number);
+  }
+  base::InParallel(batches.size(), kCompletionsAtATime, [&](size_t i) {
+    if (outcome_in_hand != nullptr && events_->on_progress) events_->on_progress(progresses[i]);
+    if (!batches[i].lacks_items) batches[i].end = Finish(&batches[i], outcome_in_hand);
+  });
+  std::map<uint64_t, absl::Status> obstacles;
+  absl::Status fault;
+  for (const Finishing& batch : batches) {
+    const uint64_t number = batch.progress->batch;
+    if (batch.marked.has_value()) {
+      if (batch.marked->ok()) {
+        ledger_cache_->Forget(number);
+      } else {
+        ledger_cache_->ForgetSealed(number);
+      }
+    }
+    if (batch.complete && events_->on_complete) events_->on_complete(number);
+    if (batch.end.ok()) continue;
+    if (base::IsTransient(batch.end)) {
+      obstacles[number] = batch.end;
+    } else {
+      fault.Update(batch.end);
+    }
+  }
+  MUSTER_RETURN_IF_ERROR(fault);
+  return obstacles;
+}
+
+absl::StatusOr<ledger::BatchView> BatchCompleter::FindForFinish(const Finishing& batch) {
   // Only where a caller waits, and the batch is too short to change meanwhile.
-  std::optional<ledger::BatchView> sealed = ledger_cache_->Sealed(batch);
-  if (sealed.has_value() && sealed->wants_outcome) return *std::move(sealed);
+  if (batch.sealed.has_value() && batch.sealed->wants_outcome) return *batch.sealed;
   ledger::BatchView view;
-  absl::StatusOr<ledger::Batch> found = deps_.ledger->Get(batch);
-  MUSTER_RETURN_IF_ERROR(SetApart(batch, found.status()));
+  absl::StatusOr<ledger::Batch> found = deps_.ledger->Get(batch.progress->batch);
+  MUSTER_RETURN_IF_ERROR(SetApart(batch.progress->batch, found.status()));
   view.batch = *std::move(found);
   return view;
 }
 
-absl::Status BatchCompleter::Finish(const report::Progress& progress,
-                                    const OutcomeInHand& outcome_in_hand) {
-  if (ledger_cache_->LacksItems(progress.batch, static_cast<uint64_t>(progress.items()))) {
-    return absl::OkStatus();
-  }
-  MUSTER_ASSIGN_OR_RETURN(const ledger::BatchView view, FindForFinish(progress.batch));
+absl::Status BatchCompleter::Finish(Finishing* finishing, const OutcomeInHand& outcome_in_hand) {
+  const report::Progress& progress = *finishing->progress;
+  MUSTER_ASSIGN_OR_RETURN(const ledger::BatchView view, FindForFinish(*finishing));
   const ledger::Batch& batch = view.batch;
   const bool was_complete = batch.state == ledger::BatchState::kComplete;
   if (!HasAll(progress, batch) || (!was_complete && batch.state != ledger::BatchState::kSealed)) {
@@ -83,7 +131,7 @@ absl::Status BatchCompleter::Finish(const report::Progress& progress,
     // What came was a late copy: it changes nothing that the receipt proves, and to make that anew
     // would read all rows of the batch.
     if (outcome_in_hand != nullptr && was_complete && standing->is_complete()) {
-      if (events_->on_complete) events_->on_complete(progress.batch);
+      finishing->complete = true;
       return absl::OkStatus();
     }
   }
@@ -103,12 +151,14 @@ absl::Status BatchCompleter::Finish(const report::Progress& progress,
   MUSTER_RETURN_IF_ERROR(issued);
   MUSTER_FAILPOINT("controller.after_receipt");
   if (!was_complete) {
-    const absl::Status marked = MarkComplete(view, outcome_in_hand);
-    if (absl::IsFailedPrecondition(marked)) return absl::OkStatus();  // cancelled meanwhile
-    MUSTER_RETURN_IF_ERROR(SetApart(progress.batch, marked));
+    finishing->marked = MarkComplete(view, outcome_in_hand);
+    if (absl::IsFailedPrecondition(*finishing->marked)) {
+      return absl::OkStatus();  // cancelled meanwhile
+    }
+    MUSTER_RETURN_IF_ERROR(SetApart(progress.batch, *finishing->marked));
     MUSTER_FAILPOINT("controller.after_completion");
   }
-  if (events_->on_complete) events_->on_complete(progress.batch);
+  finishing->complete = true;
   return absl::OkStatus();
 }
 
@@ -124,13 +174,7 @@ absl::Status BatchCompleter::MarkComplete(const ledger::BatchView& view,
   };
   // An initiator that died since the view was read must not hold up the batches of the others: it
   // asks again when it is back.
-  const absl::Status marked = view.wants_outcome ? mark({}) : retry_.Run(stop_, mark);
-  if (marked.ok()) {
-    ledger_cache_->Forget(batch);
-  } else {
-    ledger_cache_->ForgetSealed(batch);
-  }
-  return marked;
+  return view.wants_outcome ? mark({}) : retry_.Run(stop_, mark);
 }
 
 }  // namespace muster::controller

@@ -11,12 +11,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "muster/base/retry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/report_store.h"
@@ -25,7 +29,8 @@
 
 namespace muster::controller {
 
-// Not thread-safe. A transient error says what stands in the way of one batch alone; any other is a
+// Several batches are completed at a time: most of it is waiting for their initiators. Not
+// thread-safe. A transient error says what stands in the way of one batch alone; any other is a
 // store's.
 class BatchCompleter {
  public:
@@ -43,18 +48,35 @@ class BatchCompleter {
         stop_(std::move(stop)),
         retry_({}, dependencies.clock) {}
 
-  // Completes `batch` if every item of it is counted.
-  absl::Status CompleteIfDone(uint64_t batch);
-  // The same, of a batch that is known to be at `progress`. `outcome_in_hand`: of the commit that
-  // this follows; null: it follows none.
-  absl::Status Finish(const report::Progress& progress, const OutcomeInHand& outcome_in_hand);
+  // Completes those of the batches of which every item is counted. Answers what stands in the way
+  // of those that it could not complete.
+  absl::StatusOr<std::map<uint64_t, absl::Status>> CompleteDone(const std::set<uint64_t>& batches);
+  // The same, of batches that a commit has brought to `progresses`, and whose progress it tells.
+  absl::StatusOr<std::map<uint64_t, absl::Status>> FinishCounted(
+      absl::Span<const report::Progress> progresses, const OutcomeInHand& outcome_in_hand);
 
   // As the report has it. NotFound: it has no such batch.
   absl::StatusOr<report::Progress> GetProgress(uint64_t batch);
 
  private:
+  // A batch on its way to its end. Each has a thread of its own meanwhile, which does not touch the
+  // cache.
+  struct Finishing {
+    const report::Progress* progress = nullptr;
+    std::optional<ledger::BatchView> sealed;  // as LedgerCache has it, where a caller waits
+    bool lacks_items = false;
+    // What came of it.
+    absl::Status end;
+    std::optional<absl::Status> marked;  // by the ledger, if it was asked to
+    bool complete = false;
+  };
+
+  // `outcome_in_hand`: null: the batches follow no commit.
+  absl::StatusOr<std::map<uint64_t, absl::Status>> FinishAll(
+      absl::Span<const report::Progress> progresses, const OutcomeInHand& outcome_in_hand);
+  absl::Status Finish(Finishing* batch, const OutcomeInHand& outcome_in_hand);
   // The batch as its ledger has it; whether it may have been marked complete is certain.
-  absl::StatusOr<ledger::BatchView> FindForFinish(uint64_t batch);
+  absl::StatusOr<ledger::BatchView> FindForFinish(const Finishing& batch);
   absl::Status MarkComplete(const ledger::BatchView& view, const OutcomeInHand& outcome_in_hand);
 
   const Dependencies deps_;

@@ -168,14 +168,11 @@ absl::Status Controller::CheckAsked() {
     base::MutexLock lock(&mu_);
     asked.swap(asked_);
   }
-  for (const uint64_t batch : asked) {
-    const absl::Status checked = counters_.front()->CompleteIfDone(batch);
-    if (!base::IsTransient(checked)) {
-      MUSTER_RETURN_IF_ERROR(checked);
-      continue;
-    }
-    base::MutexLock lock(&mu_);
-    *obstacles_.FindOrAdd(batch).first = absl::AbortedError(checked.message());
+  if (asked.empty()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const auto obstacles, counters_.front()->CompleteDone(asked));
+  base::MutexLock lock(&mu_);
+  for (const auto& [batch, why] : obstacles) {
+    *obstacles_.FindOrAdd(batch).first = absl::AbortedError(why.message());
   }
   return absl::OkStatus();
 }

@@ -65,10 +65,10 @@ struct Options {
   absl::Duration unknown_batch_grace = absl::Minutes(10);
 };
 
-// The host's callbacks. Called on the controller's thread, without locks held; they must return
-// quickly.
+// The host's callbacks. Called on the controller's thread, without locks held, but for on_progress;
+// they must return quickly.
 struct Events {
-  // Called after each commit, for each batch that the commit touched.
+  // Called after each commit, for each batch that the commit touched, by several threads at a time.
   std::function<void(const report::Progress&)> on_progress;
   // Called when every item of the batch is counted and its receipt is stored.
   std::function<void(uint64_t batch)> on_complete;

@@ -28,6 +28,24 @@ TEST_F(ControllerTest, CountsResultsAndCompletesTheBatch) {
   EXPECT_TRUE(report::VerifyReceipt(**sqlite_->Read(), kBatch)->ok());
 }
 
+// One after the other, each waited for its initiator: hundreds of small batches took a minute.
+TEST_F(ControllerTest, CompletesSeveralBatchesAtATime) {
+  constexpr int kBatches = 4;
+  records_->MarkTogether(kBatches);
+  for (int i = 0; i < kBatches; ++i) {
+    OpenBatch(1, true, kBatch + static_cast<uint64_t>(i));
+    v1::ItemResult result = Result(0);
+    result.set_batch(kBatch + static_cast<uint64_t>(i));
+    PutQuietly({result});
+  }
+  Start();
+  host_->AwaitCompletions(kBatches);
+  for (int i = 0; i < kBatches; ++i) {
+    const uint64_t number = kBatch + static_cast<uint64_t>(i);
+    EXPECT_EQ(ledger_->Get(number)->state, ledger::BatchState::kComplete) << number;
+  }
+}
+
 TEST_F(ControllerTest, AsksTheLedgerOfABatchThatItExpectsBeforeItsResultsCome) {
   OpenBatch(2);
   Start();

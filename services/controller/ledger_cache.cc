@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/in_parallel.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/job/job_file.h"
@@ -18,6 +19,8 @@ namespace muster::controller {
 namespace {
 
 constexpr size_t kItemsPerRead = 4096;
+// Batches that are asked for at a time.
+constexpr size_t kQuestionsAtATime = 8;
 
 bool IsPowerOfTwo(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
@@ -37,7 +40,20 @@ absl::Status CheckOwner(const ledger::Batch& batch, const report::Progress& coun
       absl::StrCat("the ledger of batch ", batch.number, " that answers is not its owner's"));
 }
 
-void LedgerCache::Prepare(uint64_t batch) { Open(batch).IgnoreError(); }
+std::map<uint64_t, absl::Status> LedgerCache::Prepare(const std::set<uint64_t>& batches) {
+  std::vector<uint64_t> unknown;
+  std::copy_if(batches.begin(), batches.end(), std::back_inserter(unknown),
+               [this](uint64_t batch) { return pages_.Peek(batch) == nullptr; });
+  std::vector<Answers> answers(unknown.size());
+  base::InParallel(unknown.size(), kQuestionsAtATime,
+                   [&](size_t i) { answers[i] = Ask(unknown[i]); });
+  std::map<uint64_t, absl::Status> failed;
+  for (size_t i = 0; i < unknown.size(); ++i) {
+    const absl::Status added = Add(unknown[i], std::move(answers[i])).status();
+    if (!added.ok()) failed[unknown[i]] = added;
+  }
+  return failed;
+}
 
 absl::Status LedgerCache::Check(const report::CountedItem& item) {
   const absl::StatusOr<Page*> page = Open(item.batch);
@@ -116,9 +132,19 @@ void LedgerCache::AddTo(Page* page, absl::Span<const ledger::ItemBoundary> items
 
 absl::StatusOr<LedgerCache::Page*> LedgerCache::Open(uint64_t batch) {
   if (Page* const known = pages_.Find(batch); known != nullptr) return known;
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<report::ReportReader> reader, report_->Read());
-  absl::StatusOr<report::Progress> progress = reader->GetProgress(batch);
-  absl::StatusOr<ledger::BatchView> view = ledger_->View(batch, kItemsPerRead);
+  return Add(batch, Ask(batch));
+}
+
+LedgerCache::Answers LedgerCache::Ask(uint64_t batch) const {
+  Answers answers;
+  const absl::StatusOr<std::unique_ptr<report::ReportReader>> reader = report_->Read();
+  answers.progress = reader.ok() ? (*reader)->GetProgress(batch) : reader.status();
+  answers.view = ledger_->View(batch, kItemsPerRead);
+  return answers;
+}
+
+absl::StatusOr<LedgerCache::Page*> LedgerCache::Add(uint64_t batch, Answers answers) {
+  auto& [progress, view] = answers;
   if (absl::IsNotFound(view.status())) return view.status();
   MUSTER_RETURN_IF_ERROR(SetApart(batch, view.status()));
   const ledger::Batch* const recorded = &view->batch;

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,8 +42,9 @@ class LedgerCache {
   // batch is away, or something is wrong with this batch alone. Any other error is the report's.
   absl::Status Check(const report::CountedItem& item);
 
-  // Reads ahead what Check needs of the batch, unless it is known.
-  void Prepare(uint64_t batch);
+  // Reads ahead what Check needs of the batches that are not known, of several at a time. Answers
+  // why, of those that could not be read.
+  std::map<uint64_t, absl::Status> Prepare(const std::set<uint64_t>& batches);
 
   // Records the latest progress of a batch.
   void Note(const report::Progress& progress);
@@ -75,8 +78,16 @@ class LedgerCache {
     uint64_t looks = 0;
   };
 
+  // What the report and the ledger say of a batch, read in this order.
+  struct Answers {
+    absl::StatusOr<report::Progress> progress;
+    absl::StatusOr<ledger::BatchView> view;
+  };
+
   // NotFound: the ledger or the report does not know the batch.
   absl::StatusOr<Page*> Open(uint64_t batch);
+  Answers Ask(uint64_t batch) const;  // thread-safe
+  absl::StatusOr<Page*> Add(uint64_t batch, Answers answers);
   static void AddTo(Page* page, absl::Span<const ledger::ItemBoundary> items);
   static void NoteSealed(ledger::BatchView view, Page* page);
   absl::StatusOr<report::Progress> Register(const ledger::Batch& batch);

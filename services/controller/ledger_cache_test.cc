@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/controller/ledger_cache.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/mutex.h"
 #include "muster/os/temp_dir.h"
 #include "muster/report/sqlite/sqlite_report_store.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::controller {
 namespace {
+
+using ::testing::IsEmpty;
 
 base::Fingerprint128 ContentOf(uint64_t index) {
   return base::Fingerprint(absl::StrCat("slice ", index));
@@ -22,10 +27,19 @@ base::Fingerprint128 ContentOf(uint64_t index) {
 class CountingRecords final : public ledger::BatchRecords {
  public:
   ledger::Batch& operator[](uint64_t batch) { return batches_[batch]; }
-  int questions(uint64_t batch) { return questions_[batch]; }
+  int questions(uint64_t batch) {
+    base::MutexLock lock(&mu_);
+    return questions_[batch];
+  }
+  // From now on, a question is answered only when so many have been asked.
+  void AnswerTogether(int questions) { together_ = questions; }
 
   absl::StatusOr<ledger::Batch> Get(uint64_t batch) override {
+    base::MutexLock lock(&mu_);
     ++questions_[batch];
+    --together_;
+    changed_.NotifyAll();
+    while (together_ > 0) changed_.Wait(&mu_);
     return batches_.at(batch);
   }
   absl::StatusOr<std::vector<ledger::ItemBoundary>> Items(uint64_t batch, uint64_t first_index,
@@ -40,7 +54,10 @@ class CountingRecords final : public ledger::BatchRecords {
 
  private:
   std::map<uint64_t, ledger::Batch> batches_;
-  std::map<uint64_t, int> questions_;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::map<uint64_t, int> questions_ ABSL_GUARDED_BY(mu_);
+  std::atomic<int> together_ = 0;
 };
 
 class LedgerCacheTest : public ::testing::Test {
@@ -114,10 +131,29 @@ TEST_F(LedgerCacheTest, PreparesForABatchAlsoWhenItRemembersAsManyAsItMay) {
   LedgerCache cache(&records_, report_.get(), {.batches = 3});
   for (uint64_t number = 1; number <= 4; ++number) Add(number, 1);
   for (uint64_t number = 1; number <= 3; ++number) Use(&cache, number);
-  cache.Prepare(4);
+  EXPECT_THAT(cache.Prepare({4}), IsEmpty());
   EXPECT_EQ(records_.questions(4), 1);
   Use(&cache, 4);
   EXPECT_EQ(records_.questions(4), 1) << "and not again";
+}
+
+// One after the other, the results of hundreds of small batches waited for each other's ledgers.
+TEST_F(LedgerCacheTest, PreparesForSeveralBatchesAtATime) {
+  LedgerCache cache(&records_, report_.get());
+  for (uint64_t number = 1; number <= 4; ++number) Add(number, 1);
+  Use(&cache, 1);
+  records_.AnswerTogether(3);
+  EXPECT_THAT(cache.Prepare({1, 2, 3, 4}), IsEmpty());
+  for (uint64_t number = 1; number <= 4; ++number) EXPECT_EQ(records_.questions(number), 1);
+}
+
+TEST_F(LedgerCacheTest, SaysWhichBatchesItCouldNotPrepareFor) {
+  LedgerCache cache(&records_, report_.get());
+  Add(1, 1);
+  records_[2].number = 2;  // not registered
+  const auto failed = cache.Prepare({1, 2});
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_TRUE(absl::IsUnavailable(failed.at(2))) << failed.at(2);
 }
 
 TEST_F(LedgerCacheTest, AsksNotWhetherABatchIsCompleteThatHasMoreItems) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +45,6 @@ ResultCounter::ResultCounter(queue::QueueId partition, const Options& options, c
                              Dependencies dependencies, std::stop_token stop)
     : partition_(std::move(partition)),
       options_(options),
-      events_(events),
       deps_(dependencies),
       stop_(std::move(stop)),
       retry_({}, dependencies.clock),
@@ -63,17 +63,36 @@ absl::Status ResultCounter::Receive() {
     MUSTER_ASSIGN_OR_RETURN(std::vector<queue::Message> messages, Retrying([&] {
                               return deps_.queues->Receive(partition_, {page, options_.visibility});
                             }));
-    for (queue::Message& message : messages) MUSTER_RETURN_IF_ERROR(Take(std::move(message)));
-    if (static_cast<int>(messages.size()) < page) break;
+    const bool is_last = static_cast<int>(messages.size()) < page;
+    MUSTER_RETURN_IF_ERROR(TakeAll(std::move(messages)));
+    if (is_last) break;
   }
   spans_.RecordReceive(began);
   redelivery_.Send();
   return absl::OkStatus();
 }
 
-absl::Status ResultCounter::Take(queue::Message message) {
-  absl::StatusOr<item::DecodedResults> decoded =
-      Retrying([&] { return item::DecodeResults(message.body, deps_.blobs); });
+absl::Status ResultCounter::TakeAll(std::vector<queue::Message> messages) {
+  std::vector<absl::StatusOr<item::DecodedResults>> decoded;
+  std::set<uint64_t> batches;
+  for (const queue::Message& message : messages) {
+    decoded.push_back(Retrying([&] { return item::DecodeResults(message.body, deps_.blobs); }));
+    if (!decoded.back().ok()) continue;
+    for (const absl::StatusOr<item::DecodedResult>& result : *decoded.back()) {
+      if (result.ok() && away_.MayAsk(result->item.batch).ok()) batches.insert(result->item.batch);
+    }
+  }
+  for (const auto& [batch, why] : ledger_cache_.Prepare(batches)) {
+    if (base::IsTransient(why)) NoteAway(batch, why).IgnoreError();
+  }
+  for (size_t i = 0; i < messages.size(); ++i) {
+    MUSTER_RETURN_IF_ERROR(Take(std::move(messages[i]), std::move(decoded[i])));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResultCounter::Take(queue::Message message,
+                                 absl::StatusOr<item::DecodedResults> decoded) {
   const absl::Status& read = decoded.status();
   if (base::IsTransient(read) || absl::IsCancelled(read)) return read;
   if (!read.ok()) {
@@ -133,17 +152,21 @@ void ResultCounter::Keep(item::DecodedResults results, queue::Message message) {
 
 absl::Status ResultCounter::Check(const report::CountedItem& item) {
   MUSTER_RETURN_IF_ERROR(away_.MayAsk(item.batch));
-  absl::Status fits = ledger_cache_.Check(item);
+  const absl::Status fits = ledger_cache_.Check(item);
   if (!base::IsTransient(fits)) {
     away_.NoteThere(item.batch);
     return fits;
   }
-  fits = away_.NoteAway(item.batch, fits);
-  if (base::IsTransient(fits) && !away_.IsUsual(item.batch)) {
+  return NoteAway(item.batch, fits);
+}
+
+absl::Status ResultCounter::NoteAway(uint64_t batch, const absl::Status& why) {
+  absl::Status away = away_.NoteAway(batch, why);
+  if (base::IsTransient(away) && !away_.IsUsual(batch)) {
     base::Log(base::kWarning, "results wait for the ledger of their batch",
-              {{"batch", item.batch}, {"why", fits.ToString()}});
+              {{"batch", batch}, {"why", away.ToString()}});
   }
-  return fits;
+  return away;
 }
 
 absl::StatusOr<bool> ResultCounter::HoldsTheLast() {
@@ -223,15 +246,11 @@ absl::Status ResultCounter::Commit() {
   MUSTER_FAILPOINT("controller.after_commit");
   LogVerdicts(*summary);
   metrics_.Record(items_, origins_, *summary, deps_.clock->Now());
-  for (const report::Progress& progress : summary->progress) {
-    ledger_cache_.Note(progress);
-    if (events_->on_progress) events_->on_progress(progress);
-    // The batch's initiator asks again, and hears then what stands in the way.
-    const absl::Status finished = completer_.Finish(
-        progress, [&](const ledger::Batch& batch) { return OutcomeInHand(batch, *summary); });
-    if (!base::IsTransient(finished)) MUSTER_RETURN_IF_ERROR(finished);
-  }
-  return absl::OkStatus();
+  // What stands in the way of a batch, its initiator hears when it asks again.
+  return completer_
+      .FinishCounted(summary->progress,
+                     [&](const ledger::Batch& batch) { return OutcomeInHand(batch, *summary); })
+      .status();
 }
 
 void ResultCounter::LogVerdicts(const report::CommitSummary& summary) const {

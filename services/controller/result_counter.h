@@ -2,7 +2,7 @@
 
 // ResultCounter: collects received results (the hand), and counts them in one transaction.
 //
-//   Receive ─► Take (decode, hold against the ledger) ─► Commit ─► Delete
+//   Receive ─► TakeAll (decode, hold against the ledgers) ─► Commit ─► Delete
 //
 // A message may carry many results of one batch. A result that cannot be counted does not prevent
 // counting the others of its message; the message goes to the poison queue once those are counted.
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -58,10 +59,12 @@ class ResultCounter {
 
   // Asks the ledger of a registered batch for what its results are held against, before they come.
   // What keeps it from answering does not matter yet.
-  void Prepare(uint64_t batch) { ledger_cache_.Prepare(batch); }
+  void Prepare(uint64_t batch) { ledger_cache_.Prepare({batch}); }
 
   // As BatchCompleter.
-  absl::Status CompleteIfDone(uint64_t batch) { return completer_.CompleteIfDone(batch); }
+  absl::StatusOr<std::map<uint64_t, absl::Status>> CompleteDone(const std::set<uint64_t>& batches) {
+    return completer_.CompleteDone(batches);
+  }
 
   size_t in_hand() const { return items_.size() + hopeless_.size(); }  // results
   bool full() const {
@@ -76,10 +79,13 @@ class ResultCounter {
   absl::StatusOr<bool> HoldsTheLast();
 
  private:
-  absl::Status Take(queue::Message message);
+  absl::Status TakeAll(std::vector<queue::Message> messages);
+  absl::Status Take(queue::Message message, absl::StatusOr<item::DecodedResults> decoded);
   void Keep(item::DecodedResults results, queue::Message message);
   // As LedgerCache::Check, but does not ask a ledger that was away a moment ago.
   absl::Status Check(const report::CountedItem& item);
+  // As AwayLedgers, and logs it.
+  absl::Status NoteAway(uint64_t batch, const absl::Status& why);
   absl::Status Commit();
   // Forgets what is known of the batches in the hand that the report has no more: they were deleted
   // since they were looked up. False: it has them all.
@@ -103,7 +109,6 @@ class ResultCounter {
 
   const queue::QueueId partition_;
   const Options options_;
-  const Events* const events_;
   const Dependencies deps_;
   const std::stop_token stop_;
   base::RetryPolicy retry_;

@@ -30,10 +30,10 @@ ControllerTest::ControllerTest() {
   EXPECT_TRUE(queues_->CreateQueue(output_, {}).ok());
 }
 
-void ControllerTest::OpenBatch(int items, bool seal) {
+void ControllerTest::OpenBatch(int items, bool seal, uint64_t number) {
   ledger::Batch batch;
-  batch.number = kBatch;
-  batch.request_id = "request";
+  batch.number = number;
+  batch.request_id = absl::StrCat("request ", number);
   batch.job = "shop";
   batch.job_revision = "r1";
   batch.handler_version = "v1";
@@ -48,14 +48,16 @@ void ControllerTest::OpenBatch(int items, bool seal) {
     item.content = ContentOf(static_cast<uint32_t>(i));
   }
   if (items > 0) {
-    ASSERT_TRUE(ledger_->Append(kBatch, 0, boundaries).ok());
+    ASSERT_TRUE(ledger_->Append(number, 0, boundaries).ok());
   }
   ASSERT_TRUE(
       report_
           ->RegisterBatch(
-              {kBatch, "shop", "r1", {{"by_customer", {"customer"}, {{"revenue", false, 2}}}}})
+              {number, "shop", "r1", {{"by_customer", {"customer"}, {{"revenue", false, 2}}}}})
           .ok());
-  if (seal) Seal();
+  if (seal) {
+    EXPECT_TRUE(ledger_->Seal(number, 1000).ok());
+  }
 }
 
 v1::ItemResult ControllerTest::Result(uint32_t index, const std::string& customer,

@@ -50,6 +50,7 @@ class UnreliableReport final : public report::ReportStore {
   void FailNext(Failure failure) { failures_.push_back(std::move(failure)); }
   // An error of `event` is the answer to the request for the receipt.
   void BeforeNextReceipt(std::function<absl::Status()> event) {
+    base::MutexLock lock(&mu_);
     before_receipt_ = std::move(event);
   }
   int commits() const { return commits_; }
@@ -74,7 +75,12 @@ class UnreliableReport final : public report::ReportStore {
   }
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
     ++receipts_;
-    if (before_receipt_) MUSTER_RETURN_IF_ERROR(std::exchange(before_receipt_, nullptr)());
+    std::function<absl::Status()> before;
+    {
+      base::MutexLock lock(&mu_);
+      before = std::exchange(before_receipt_, nullptr);
+    }
+    if (before) MUSTER_RETURN_IF_ERROR(before());
     return report_->Complete(facts);
   }
   absl::Status CancelBatch(uint64_t batch, const report::Cancellation& cancellation) override {
@@ -98,7 +104,8 @@ class UnreliableReport final : public report::ReportStore {
  private:
   report::ReportStore* const report_;  // not owned
   std::deque<Failure> failures_;
-  std::function<absl::Status()> before_receipt_;
+  base::Mutex mu_;
+  std::function<absl::Status()> before_receipt_ ABSL_GUARDED_BY(mu_);
   std::atomic<int> commits_{0};
   std::atomic<int> receipts_{0};
 };
@@ -118,6 +125,11 @@ class AbsentRecords final : public ledger::BatchRecords {
   // From now on, callers wait for what becomes of the records of all batches.
   void WantOutcomes() { wants_outcomes_ = true; }
   int views() const { return views_; }  // so far
+  // From now on, a batch is marked complete only when so many are on their way to it.
+  void MarkTogether(int batches) {
+    base::MutexLock lock(&mu_);
+    together_ = batches;
+  }
   // Questions so far for the record of a batch, alone or in a view. What is changed from now on
   // does not change their answers.
   int questions() const { return questions_; }
@@ -145,6 +157,12 @@ class AbsentRecords final : public ledger::BatchRecords {
   }
   absl::Status MarkComplete(uint64_t batch, absl::Time when) override {
     MUSTER_RETURN_IF_ERROR(FaultOf(batch));
+    {
+      base::MutexLock lock(&mu_);
+      ++marking_;
+      changed_.NotifyAll();
+      while (marking_ < together_) changed_.Wait(&mu_);
+    }
     return records_->MarkComplete(batch, when);
   }
   absl::StatusOr<ledger::BatchView> View(uint64_t batch, size_t max_items) override {
@@ -175,6 +193,9 @@ class AbsentRecords final : public ledger::BatchRecords {
   std::atomic<int> views_{0};
   std::atomic<int> questions_{0};
   mutable base::Mutex mu_;
+  base::CondVar changed_;
+  int together_ ABSL_GUARDED_BY(mu_) = 0;
+  int marking_ ABSL_GUARDED_BY(mu_) = 0;  // ever
   std::map<uint64_t, absl::Status> faults_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, ledger::BatchOutcome> told_ ABSL_GUARDED_BY(mu_);
 };
@@ -239,8 +260,8 @@ class ControllerTest : public ::testing::Test {
 
   ControllerTest();
 
-  // Opens batch 7 with this many items; `seal` ends it.
-  void OpenBatch(int items, bool seal = true);
+  // Opens a batch with this many items; `seal` ends it.
+  void OpenBatch(int items, bool seal = true, uint64_t number = kBatch);
   void Seal() { EXPECT_TRUE(ledger_->Seal(kBatch, 1000).ok()); }
 
   static v1::ItemResult Result(uint32_t index, const std::string& customer = "ann",
