@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/random.h"
 #include "muster/base/text.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::base {
 namespace {
@@ -102,7 +102,7 @@ TEST(TraceContextTest, BoundsWhatComesWithIt) {
 }
 
 TEST(NewTraceTest, SamplesTheShareThatItIsTold) {
-  const uint64_t seed = RandomSeed();
+  const uint64_t seed = testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
   constexpr int kTraces = 10'000;

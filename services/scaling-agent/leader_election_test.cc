@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/random.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/test_seed.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 
 namespace muster::scaling_agent {
@@ -226,7 +227,7 @@ TEST(LeaderRecordTest, NoDurationMakesOthersWaitForEver) {
 // Three candidates use one store, which fails and forgets at random; some candidates sleep for a
 // while. By every candidate's own clock at most one leads, and tokens only grow.
 TEST_F(LeaderElectionTest, NeverAreThereTwo) {
-  const uint64_t seed = base::RandomSeed();
+  const uint64_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   const base::UniformSource uniform = base::SeededUniform(seed);
   std::vector<std::unique_ptr<LeaderElection>> all;

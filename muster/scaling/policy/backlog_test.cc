@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/random.h"
 #include "muster/scaling/policy/policy.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::scaling::policy {
 namespace {
@@ -195,7 +196,7 @@ TEST_F(BacklogTrackerTest, MergesNeighboursBeyondItsBound) {
 }
 
 TEST_F(BacklogTrackerTest, AgreesWithEveryReadingWhateverWasAnnounced) {
-  const uint64_t seed = base::RandomSeed();
+  const uint64_t seed = base::testing::TestSeed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   base::UniformSource uniform = base::SeededUniform(seed);
   int64_t waiting = 0, out = 0;

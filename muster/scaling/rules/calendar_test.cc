@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/random.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::scaling::rules {
 
@@ -318,7 +318,7 @@ bool OpensAt(const Calendar& calendar, absl::Time minute) {
 }
 
 TEST(CalendarPropertyTest, AgreesWithAClockThatIsReadEachMinute) {
-  const uint64_t seed = base::RandomSeed();
+  const uint64_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
   const char* const crons[] = {"30 2 * * *",   "*/20 * * * *", "0 1-3 * * 0",   "15 */3 25-31 * *",
@@ -342,7 +342,7 @@ TEST(CalendarPropertyTest, AgreesWithAClockThatIsReadEachMinute) {
 }
 
 TEST(CalendarPropertyTest, ChangesWhenItSaysAndNotBefore) {
-  const uint64_t seed = base::RandomSeed();
+  const uint64_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
   const Calendar calendars[] = {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/base/random.h"
 #include "muster/scaling/rules/limits.h"
+#include "tests/fakes/base/test_seed.h"
 
 namespace muster::scaling::rules {
 namespace {
@@ -198,7 +198,7 @@ class RandomTree {
 };
 
 TEST(ConditionPropertyTest, ReadsBackWhatItPrintsAsTheSameTree) {
-  const uint64_t seed = base::RandomSeed();
+  const uint64_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   RandomTree trees(seed);
   int read = 0;
@@ -221,7 +221,7 @@ TEST(ConditionPropertyTest, ReadsBackWhatItPrintsAsTheSameTree) {
 
 // More data may change an answer only from `unknown` to a known value.
 TEST(ConditionPropertyTest, LearningMoreChangesNoAnswerThatWasKnown) {
-  const uint64_t seed = base::RandomSeed();
+  const uint64_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   RandomTree trees(seed);
   for (int i = 0; i < 2000; ++i) {
@@ -235,7 +235,7 @@ TEST(ConditionPropertyTest, LearningMoreChangesNoAnswerThatWasKnown) {
 }
 
 TEST(ConditionPropertyTest, AnswersAnyBytesWithATreeOrAMistakeInThem) {
-  const uint64_t seed = base::RandomSeed();
+  const uint64_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   RandomTree trees(seed);
   const std::vector<std::string> pieces = {"age", "sla", "cpu", "5m",   "90%", "10k", "(", ")",
