@@ -37,7 +37,7 @@ constexpr int kRounds = 8;  // of a group, until it must be even
 int Window(int page_rows) { return page_rows == 1 ? 2 : 3; }
 int Losses(int page_rows) { return page_rows == 1 ? 1 : 2; }
 // Under a sanitizer, only the last and smallest windows are searched.
-constexpr int kFirstWindow = base::testing::CaseCount(10) == 10 ? 0 : 3;
+const int kFirstWindow = base::testing::CaseCount(10) == 10 ? 0 : 3;
 constexpr absl::Duration kRoundTime = absl::Seconds(10);
 
 // Gives equal values one number.

@@ -50,23 +50,23 @@ class LostQueueTest(MusterTest):
         self.assertEqual(process.returncode, 130)
 
     def test_a_queue_that_was_deleted_in_mid_batch_is_filled_again_from_the_ledger(self):
-        data = retail_input(541909)
+        data = retail_input(harness.RETAIL_ROWS)
         self.stop_midway(data)
         shutil.rmtree(self.data_dir / "queue")
         code, result, errors = self.run_job(data)
         self.assertEqual(code, 0, errors)
-        self.assertEqual(result["transactions"], 541909)
+        self.assertEqual(result["transactions"], harness.RETAIL_ROWS)
         self.assert_report_is_the_direct_sum(data, result["batch"])
         self.assert_receipt_holds(result["batch"])
 
     def test_a_report_that_was_deleted_in_mid_batch_is_made_again(self):
-        data = retail_input(541909)
+        data = retail_input(harness.RETAIL_ROWS)
         self.stop_midway(data)
         for file in self.data_dir.glob("report.db*"):
             file.unlink()
         code, result, errors = self.run_job(data)
         self.assertEqual(code, 0, errors)
-        self.assertEqual(result["transactions"], 541909)
+        self.assertEqual(result["transactions"], harness.RETAIL_ROWS)
         self.assert_report_is_the_direct_sum(data, result["batch"])
 
     def test_a_queue_of_many_items_is_filled_again_at_once(self):

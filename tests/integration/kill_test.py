@@ -16,7 +16,7 @@ from harness import MusterTest, retail_input
 
 KILLS = 50
 SEED = random.SystemRandom().randrange(2**32)
-ROWS = 200_000
+ROWS = 50_000 if harness.WITH_SMALL_COUNTS else 200_000
 
 
 class KillTest(MusterTest):

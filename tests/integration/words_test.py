@@ -100,7 +100,7 @@ class SignalTest(MusterTest):
                 return
 
     def test_two_signals_that_come_together_are_one_wish_to_stop(self):
-        process = self.start_run(retail_input(541909), "--threads", 1)
+        process = self.start_run(retail_input(100_000), "--threads", 1)
         self.await_begin(process)
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGTERM)
@@ -109,7 +109,7 @@ class SignalTest(MusterTest):
         self.assertIn("stopped; run the same command again", errors)
 
     def test_a_stopped_new_batch_goes_on_by_the_same_command(self):
-        data = retail_input(541909)
+        data = retail_input(100_000)
         process = self.start_run(data, "--threads", 1, "--new")
         self.await_begin(process)
         process.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@
 namespace muster::scaling::replay {
 namespace {
 
-constexpr int kRounds = base::testing::CaseCount(300);
+const int kRounds = base::testing::CaseCount(300);
 
 // A random round: no replica runs, and no item waits.
 struct Round {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "muster/base/random.h"
+#include "tests/fakes/base/test_seed.h"
 #include "tests/fakes/scaling/rules/ruled_policy_fixture.h"
 
 namespace muster::scaling::rules {
@@ -232,7 +232,7 @@ TEST_F(RuledPolicyTest, ChangesItsRulesAndKeepsWhatItHasDone) {
 // For all readings and demands: the decision lies within the current bounds, and stays the same
 // after it has been carried out while nothing else changes.
 TEST_F(RuledPolicyTest, StaysWithinItsBoundsAndAtRestWhateverHappens) {
-  const uint64_t seed = base::RandomSeed();
+  const uint64_t seed = base::testing::TestSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
   Rule(absl::StrCat(
@@ -243,7 +243,7 @@ TEST_F(RuledPolicyTest, StaysWithinItsBoundsAndAtRestWhateverHappens) {
       When(2, "depth > 90", "set: 45"), When(3, "cpu > 80", "hold: up"),
       When(3, "cpu < 20", "hold: down"), "stabilizer: {up_cooldown: 10s, idle_hold: 20s}\n"));
   seen_.fleet.ready = 1;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < base::testing::CaseCount(20'000); ++i) {
     Measure(static_cast<int64_t>(random() % 100), static_cast<double>(random() % 100) / 100);
     if (random() % 10 == 0) seen_.queues.clear();
     seen_.fleet.idle_since.assign(random() % (seen_.fleet.ready + 1), now_ - absl::Seconds(30));

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -34,6 +35,14 @@ uint32_t TestSeed() {
     ADD_FAILURE() << "MUSTER_TEST_SEED is neither a number nor 'random', but " << told;
   }
   return static_cast<uint32_t>(seed & kMask);
+}
+
+int CaseCount(int cases) {
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+  return cases / 10;
+#else
+  return getenv("MUSTER_TEST_SMALL_COUNTS") == nullptr ? cases : cases / 4;
+#endif
 }
 
 }  // namespace muster::base::testing
