@@ -38,6 +38,11 @@
 namespace muster::cli {
 namespace {
 
+// Finer than a difference of clocks is known.
+std::string InTenths(absl::Duration duration) {
+  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(100)));
+}
+
 constexpr absl::Duration kMaxSkew = absl::Seconds(1);
 constexpr char kSetClocks[] = "let NTP set the clocks: deadlines and leases are told by them";
 
@@ -105,7 +110,7 @@ void CheckClock(const v1::Instance& instance, Findings* findings) {
   if (absl::AbsDuration(skew) <= kMaxSkew) return;
   findings->push_back(
       {Health::kWarning, NameOf(instance),
-       absl::StrCat("its clock is ", absl::FormatDuration(absl::AbsDuration(skew)),
+       absl::StrCat("its clock is ", InTenths(absl::AbsDuration(skew)),
                     skew > absl::ZeroDuration() ? " ahead of" : " behind", " the initiator's"),
        kSetClocks});
 }
@@ -121,7 +126,7 @@ void CheckClockHere(const std::vector<v1::Instance>& instances, absl::Time now,
   if (instances.empty() || (age >= -kMaxSkew && age <= bus::kHeartbeatInterval + kMaxSkew)) return;
   findings->push_back({Health::kWarning, "initiator",
                        absl::StrCat("its clock differs from the one here: what it heard last is ",
-                                    absl::FormatDuration(absl::AbsDuration(age)),
+                                    InTenths(absl::AbsDuration(age)),
                                     age < absl::ZeroDuration() ? " ahead" : " ago"),
                        kSetClocks});
 }

@@ -110,7 +110,7 @@ TEST_F(DoctorTest, SaysWhyAParkedProcessorTakesNothing) {
 TEST_F(DoctorTest, WarnsOfOtherVersionsAndClocks) {
   mesh_.others[0].mutable_info()->set_version("0.0.1");
   *mesh_.others[0].mutable_heartbeat()->mutable_sent() =
-      base::ToProto(clock_.Now() + absl::Seconds(2));
+      base::ToProto(clock_.Now() + absl::Seconds(2) + absl::Nanoseconds(34'567));
   clock_.Advance(absl::Seconds(60));
   const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kOk);

@@ -90,8 +90,8 @@ absl::Status WithItsReason(const absl::Status& status) {
                               {"wanted", mismatch->wanted}}});
 }
 
-// What gRPC itself answers without a word. A string of Protocol Buffers that is not UTF-8 goes out,
-// and is read by nobody; who calls what is not there says so with the address.
+// What gRPC itself answers without a word: Internal, where it cannot read the request, such as a
+// string that is not UTF-8. Unimplemented has none here: callers say it with the address.
 std::string NoReason(absl::StatusCode code) {
   if (code == absl::StatusCode::kUnimplemented) return "";
   const std::string words =

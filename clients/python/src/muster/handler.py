@@ -324,8 +324,8 @@ def _credentials_of_files(certificate: Path, key: Path, ca: Path | None) -> grpc
                 None if ca is None else pathlib.Path(ca).read_bytes())
 
     def configure(pems: tuple[bytes, bytes, bytes | None]) -> grpc.ServerCertificateConfiguration:
-        # Without roots the gRPC of Debian 13 ends the process when it takes over a configuration; of a client that
-        # need not prove who it is, nobody reads them.
+        # Without roots the gRPC of Debian 13 ends the process when it takes over a configuration. Where there is no
+        # `ca`, clients are asked for no certificate, so the roots do not count.
         return grpc.ssl_server_certificate_configuration([pems[:2]], pems[2] or pems[1])
 
     last = read()
