@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/http/server.h"
 
-#include <atomic>
 #include <future>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "muster/base/mutex.h"
 #include "tests/fakes/base/let_others_run.h"
+#include "tests/fakes/queue-gateway/http/server_fixture.h"
 #include "tests/fakes/telemetry/peer.h"
 
 namespace muster::queue_gateway::http {
@@ -25,70 +25,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// More than the kernel holds for a peer.
-constexpr size_t kLargeBytes = size_t{64} << 20;
-constexpr char kEnd[] = "\r\n\r\n";
-
-// Replies with what it got; "/wait" waits for Release first.
-class HttpServerTest : public ::testing::Test {
- protected:
-  std::unique_ptr<Server> Start(ServerOptions options = {}) {
-    options.address = "127.0.0.1:0";
-    auto started = Server::Start(
-        options, [this](const Request& request) { return Handle(request); },
-        [](int status) {
-          return Reply{status, {{"x-refused", "yes"}}, "refused"};
-        });
-    EXPECT_TRUE(started.ok()) << started.status();
-    return *std::move(started);
-  }
-
-  Reply Handle(const Request& request) {
-    ++handled_;
-    if (request.target == "/wait") {
-      base::MutexLock lock(&mu_);
-      ++waiting_;
-      changed_.NotifyAll();
-      while (!released_) changed_.Wait(&mu_);
-    }
-    if (request.target == "/large") return {200, {}, std::string(kLargeBytes, 'x')};
-    if (request.target == "/none") return {204, {{"x-a", "1"}}, ""};
-    Reply reply{200, {{"Content-Type", "text/plain"}}, ""};
-    reply.body = absl::StrCat(request.method, " ", request.target, " [", request.body, "]");
-    if (const auto echo = HeaderOf(request.headers, "x-echo")) {
-      reply.headers.emplace_back("x-echo", *echo);
-    }
-    return reply;
-  }
-
-  void AwaitWaiting(int count) {
-    base::MutexLock lock(&mu_);
-    while (waiting_ < count) changed_.Wait(&mu_);
-  }
-  void Release() {
-    base::MutexLock lock(&mu_);
-    released_ = true;
-    changed_.NotifyAll();
-  }
-
-  std::atomic<int> handled_ = 0;
-  base::Mutex mu_;
-  base::CondVar changed_;
-  int waiting_ ABSL_GUARDED_BY(mu_) = 0;
-  bool released_ ABSL_GUARDED_BY(mu_) = false;
-};
-
-std::string Get(absl::string_view target, absl::string_view headers = "") {
-  return absl::StrCat("GET ", target, " HTTP/1.1\r\nHost: here\r\n", headers, "\r\n");
-}
-std::string LastGet(absl::string_view target, absl::string_view headers = "") {
-  return Get(target, absl::StrCat(headers, "Connection: close\r\n"));
-}
-std::string Put(absl::string_view headers, absl::string_view body) {
-  return absl::StrCat("PUT /q HTTP/1.1\r\nHost: here\r\nConnection: close\r\n", headers, "\r\n",
-                      body);
-}
 
 TEST_F(HttpServerTest, HandsOverARequestAndSendsTheReply) {
   const auto server = Start();
@@ -208,57 +144,6 @@ TEST_F(HttpServerTest, RefusesWhatIsNoProperRequest) {
         << request;
   }
   EXPECT_EQ(handled_, 0);
-}
-
-TEST_F(HttpServerTest, BoundsTheHeaders) {
-  ServerOptions options;
-  options.max_header_bytes = 1024;
-  const auto server = Start(options);
-  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/", "X: " + std::string(512, 'x') + "\r\n")),
-              StartsWith("HTTP/1.1 200 "));
-  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/", "X: " + std::string(1024, 'x') + "\r\n")),
-              StartsWith("HTTP/1.1 431 "));
-}
-
-TEST_F(HttpServerTest, BoundsTheBodyHoweverItIsSent) {
-  ServerOptions options;
-  options.max_body_bytes = 8;
-  const auto server = Start(options);
-  EXPECT_THAT(Peer(server->address()).Ask(Put("Content-Length: 8\r\n", "12345678")),
-              EndsWith("[12345678]"));
-  EXPECT_THAT(Peer(server->address()).Ask(Put("Content-Length: 9\r\n", "123456789")),
-              StartsWith("HTTP/1.1 413 "));
-  EXPECT_THAT(Peer(server->address())
-                  .Ask(Put("Transfer-Encoding: chunked\r\n", "9\r\n123456789\r\n0\r\n\r\n")),
-              StartsWith("HTTP/1.1 413 "));
-}
-
-// A peer that is still sending a body of megabytes must see why it was refused.
-TEST_F(HttpServerTest, LetsAPeerSeeTheRefusalOfWhatItIsStillSending) {
-  ServerOptions options;
-  options.max_body_bytes = 8;
-  const auto server = Start(options);
-  Peer peer(server->address());
-  peer.Send(Put("Content-Length: 1000000\r\n", ""));
-  peer.Send(std::string(1'000'000, 'x'));
-  EXPECT_THAT(peer.ReadToEnd(), StartsWith("HTTP/1.1 413 "));
-}
-
-TEST_F(HttpServerTest, BoundsAllBodiesTogether) {
-  ServerOptions options;
-  options.max_body_bytes = 8;
-  options.max_all_bodies_bytes = 10;
-  const auto server = Start(options);
-  Peer first(server->address());
-  first.Send("POST /wait HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 8\r\n\r\n");
-  first.Send("12345678");
-  AwaitWaiting(1);
-  EXPECT_THAT(Peer(server->address()).Ask(Put("Content-Length: 3\r\n", "123")),
-              StartsWith("HTTP/1.1 503 "));
-  Release();
-  EXPECT_THAT(first.ReadToEnd(), StartsWith("HTTP/1.1 200 "));
-  EXPECT_THAT(Peer(server->address()).Ask(Put("Content-Length: 3\r\n", "123")),
-              StartsWith("HTTP/1.1 200 "));
 }
 
 // Keeps the exchange of each request, and notes which peers have gone.
@@ -384,79 +269,6 @@ TEST_F(AsyncHttpServerTest, RunsWhatHasArrivedWhenItDrains) {
   }
 }
 
-TEST_F(HttpServerTest, RefusesConnectionsBeyondTheirLimit) {
-  ServerOptions options;
-  options.max_connections = 1;
-  const auto server = Start(options);
-  Peer first(server->address());
-  first.Send(Get("/1"));
-  EXPECT_THAT(first.ReadUntil("[]"), EndsWith("GET /1 []"));
-  EXPECT_EQ(Peer(server->address()).ReadToEnd(), "");
-  EXPECT_THAT(first.Ask(LastGet("/2")), EndsWith("GET /2 []"));
-}
-
-TEST_F(HttpServerTest, CutsOffPeersThatSendSlowlyOrNothing) {
-  ServerOptions options;
-  options.idle_timeout = absl::Milliseconds(50);
-  options.request_timeout = absl::Milliseconds(50);
-  const auto server = Start(options);
-  EXPECT_EQ(Peer(server->address()).ReadToEnd(), "");
-  EXPECT_EQ(Peer(server->address()).Ask("GET / HTTP"), "");
-  EXPECT_EQ(Peer(server->address()).Ask(Put("Content-Length: 9\r\n", "1234")), "");
-  EXPECT_EQ(handled_, 0);
-}
-
-TEST_F(HttpServerTest, CutsOffAPeerThatDoesNotReadItsReply) {
-  ServerOptions options;
-  options.reply_timeout = absl::Milliseconds(50);
-  const auto server = Start(options);
-  Peer peer(server->address());
-  peer.Send(LastGet("/large"));
-  while (handled_ == 0 || server->connections() > 0) base::LetOthersRun();
-  EXPECT_LT(peer.ReadToEnd().size(), kLargeBytes);
-}
-
-// Peers that asked and did not read had no bound in bytes.
-TEST_F(HttpServerTest, RefusesRequestsWhileUnreadRepliesFillTheMemoryOfBodies) {
-  ServerOptions options;
-  options.max_all_bodies_bytes = kLargeBytes - 1;
-  const auto server = Start(options);
-  Peer slow(server->address());
-  slow.Send(LastGet("/large"));
-  slow.ReadUntil(kEnd);
-  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/1")), StartsWith("HTTP/1.1 503 "));
-  EXPECT_GT(slow.ReadToEnd().size(), kLargeBytes / 2);
-  while (server->connections() > 0) base::LetOthersRun();
-  EXPECT_THAT(Peer(server->address()).Ask(LastGet("/1")), EndsWith("GET /1 []"));
-}
-
-TEST_F(HttpServerTest, RunsAsManyRequestsAtATimeAsItHasWorkers) {
-  ServerOptions options;
-  options.workers = 8;
-  const auto server = Start(options);
-  std::vector<std::unique_ptr<Peer>> peers;
-  for (int i = 0; i < 8; ++i) {
-    peers.push_back(std::make_unique<Peer>(server->address()));
-    peers.back()->Send(LastGet("/wait"));
-  }
-  AwaitWaiting(8);
-  Release();
-  for (const auto& peer : peers) EXPECT_THAT(peer->ReadToEnd(), EndsWith("GET /wait []"));
-}
-
-TEST_F(HttpServerTest, KeepsManyIdleConnectionsOnItsFewThreads) {
-  const auto server = Start();
-  std::vector<std::unique_ptr<Peer>> peers;
-  for (int i = 0; i < 400; ++i) {
-    peers.push_back(std::make_unique<Peer>(server->address()));
-    peers.back()->Send(Get("/1"));
-  }
-  for (const auto& peer : peers) EXPECT_THAT(peer->ReadUntil("[]"), EndsWith("GET /1 []"));
-  EXPECT_EQ(server->connections(), 400);
-  for (const auto& peer : peers) peer->Send(LastGet("/2"));
-  for (const auto& peer : peers) EXPECT_THAT(peer->ReadToEnd(), EndsWith("GET /2 []"));
-}
-
 TEST_F(HttpServerTest, AnswersWhatIsUnderWayWhenItDrains) {
   const auto server = Start();
   Peer idle(server->address());
@@ -471,29 +283,6 @@ TEST_F(HttpServerTest, AnswersWhatIsUnderWayWhenItDrains) {
   EXPECT_THAT(busy.ReadToEnd(), AllOf(HasSubstr("Connection: close\r\n"), EndsWith("/wait []")));
   drain.join();
   EXPECT_EQ(server->connections(), 0);
-}
-
-TEST_F(HttpServerTest, SaysHowLongItKeepsAConnection) {
-  ServerOptions options;
-  options.idle_timeout = absl::Seconds(60);
-  const auto server = Start(options);
-  Peer peer(server->address());
-  peer.Send(Get("/1"));
-  // Less than it waits: the peer begins to count later.
-  EXPECT_THAT(peer.ReadUntil("[]"), HasSubstr("\r\nKeep-Alive: timeout=55\r\n"));
-  EXPECT_THAT(peer.Ask(LastGet("/2")),
-              AllOf(HasSubstr("\r\nConnection: close\r\n"), Not(HasSubstr("Keep-Alive"))));
-}
-
-TEST_F(HttpServerTest, CutsOffWhatIsLeftAfterTheGrace) {
-  const auto server = Start();
-  Peer half(server->address());
-  half.Send("GET / HTTP/1.1\r\n");
-  Peer other(server->address());
-  other.Send(LastGet("/"));
-  EXPECT_THAT(other.ReadToEnd(), EndsWith("GET / []"));
-  server->Drain(absl::ZeroDuration());
-  EXPECT_EQ(half.ReadToEnd(), "");
 }
 
 TEST_F(HttpServerTest, SaysWhyItCannotStart) {
