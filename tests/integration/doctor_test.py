@@ -2,10 +2,9 @@
 workers."""
 
 import json
-import time
 
 import harness
-from harness import ROOT, retail_input
+from harness import ROOT, looks, retail_input
 from mesh import READY_SECONDS, free_address
 from mesh_case import MeshTest
 
@@ -14,8 +13,7 @@ class LookTest(MeshTest):
     def await_finding(self, what, text):
         """Waits for the doctor's finding about `what` that contains `text`; it needs a heartbeat or
         two."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             done = self.ask("doctor", "-o", "json")
             findings = json.loads(done.stdout)
             for finding in findings:
@@ -26,8 +24,7 @@ class LookTest(MeshTest):
 
     def await_sound(self, what):
         """Waits until the doctor finds nothing wrong with `what`."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             findings = [finding for finding in json.loads(self.ask("doctor", "-o", "json").stdout)
                         if finding["what"] == what]
             if not any(finding["health"] == "wrong" for finding in findings):

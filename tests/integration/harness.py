@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -52,6 +53,15 @@ def retail_input(rows):
         [sys.executable, str(ROOT / "scripts/make_retail"), "--rows", str(rows), "--seed", "7",
          str(path)], check=True, timeout=TIMEOUT_SECONDS)
     return path
+
+
+def looks(seconds):
+    """Yields until the time is over, with a pause after each look: programs that are started without one take the
+    cores from those that the test waits for."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.1)
 
 
 class MusterTest(unittest.TestCase):

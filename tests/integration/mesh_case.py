@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import harness
-from harness import ROOT, MusterTest, retail_input
+from harness import ROOT, MusterTest, looks, retail_input
 from mesh import NATS_SERVERS, READY_SECONDS, Mesh
 
 ROWS = 4000
@@ -111,8 +111,7 @@ class MeshTest(MusterTest):
 
     def await_batch(self, batch, reached):
         """Waits until `reached` is true of `batch`, and returns that view of it."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             found = [b for b in self.answer("batch", "list") if b["batch"] == batch]
             if found and reached(found[0]):
                 return found[0]
@@ -121,8 +120,7 @@ class MeshTest(MusterTest):
 
     def await_busy(self, processors):
         """Waits until this many processors, each with one thread, report it busy in their heartbeats."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             workers = self.answer("worker", "list")
             if sum(worker["threads_busy"] or 0 for worker in workers) == processors:
                 return

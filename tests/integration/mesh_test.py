@@ -16,7 +16,7 @@ import time
 import unittest
 
 import harness
-from harness import ROOT, retail_input
+from harness import ROOT, looks, retail_input
 from mesh import NATS_SERVERS, READY_SECONDS, Bottleneck, Cut, Log, Mesh, free_address
 from mesh_case import FREE_ITEMS, ROWS, ROWS_PER_ITEM, FaultTest, MeshTest
 
@@ -28,8 +28,7 @@ OUTAGE_IS_TOLD_SECONDS = 30
 class WalkTest(MeshTest):
     def submit_when_there_is_a_handler(self, job, data):
         """Submits until the initiator knows the handler from the processors' next heartbeats."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             done = self.muster(*self.submit_arguments(job, data))
             if "no processor is there" not in done.stderr:
                 break
@@ -117,8 +116,7 @@ class UploadTest(MeshTest):
 
     def await_arrived(self, size):
         """Waits until the initiator has stored `size` bytes of the one upload."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             arriving = list((self.mesh.folder / "initiator").rglob("*.part"))
             if sum(path.stat().st_size for path in arriving) >= size:
                 return
@@ -288,8 +286,7 @@ class CancelTest(FaultTest):
         _, errors = self.submission.communicate(timeout=harness.TIMEOUT_SECONDS)
         self.assertEqual(self.submission.returncode, 1, errors)
         # The gate is still shut: the handlers that waited there were stopped.
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             queues = self.answer("queue", "list")
             if not any(queue["ready"] + queue["in_flight"] for queue in queues):
                 break
@@ -362,8 +359,7 @@ class MissingVersionTest(MeshTest):
         self.assertEqual((waiting["state"], waiting["items_counted"]), ("sealed", 0))
 
     def await_put(self):
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             [queue] = [q for q in self.answer("queue", "list") if q["queue"].endswith("-in-0")]
             if queue["total_in"] == self.ITEMS:
                 return
@@ -416,8 +412,7 @@ class StallTest(FaultTest):
 
     def await_lost_leases(self):
         """Waits until the one remaining processor reports a lost lease."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             # A processor that has left does not answer, so its lost leases are unknown.
             workers = self.answer("worker", "list", "--job", "billing")
             [told] = [worker for worker in workers if worker["leases_lost"] is not None]

@@ -4,7 +4,7 @@ import json
 import time
 
 import harness
-from harness import retail_input
+from harness import looks, retail_input
 from mesh import READY_SECONDS, Mesh
 from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, Gate, MeshTest
 
@@ -60,8 +60,7 @@ class PoolsTest(MeshTest):
             self.assert_exact(self.data, ROWS, self.submit(job, self.data, job))
 
     def await_stored(self, queue, items):
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             stored = {found["queue"]: found["ready"] + found["in_flight"]
                       for found in self.answer("queue", "list")}
             if stored.get(queue) == items:

@@ -11,11 +11,10 @@ import json
 import os
 import signal
 import sqlite3
-import time
 from unittest import mock
 
 import harness
-from harness import retail_input
+from harness import looks, retail_input
 from mesh import READY_SECONDS, Mesh
 from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, Gate, MeshTest
 from nats_wire import NatsWire
@@ -66,8 +65,7 @@ class RollingTest(MeshTest):
     def await_queued(self, queue, items):
         """Waits until the queue holds so many. A paused listener may have given one back, which the
         server counts as in flight."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             queues = {found["queue"]: found["ready"] + found["in_flight"] for found in self.answer("queue", "list")}
             if queues.get(queue) == items:
                 return
@@ -160,8 +158,7 @@ class HandlerVersionTest(RollingTest):
             self.assertEqual({v for _, v, _ in counted}, {version})
 
     def await_handler(self, version):
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             workers = self.answer("worker", "list")
             live = [worker for worker in workers if worker["phase"] != "leaving"]
             if [worker["handler_version"] for worker in live] == [version]:

@@ -8,10 +8,9 @@ import pathlib
 import re
 import shutil
 import tempfile
-import time
 
 import harness
-from harness import ROOT, retail_input
+from harness import ROOT, looks, retail_input
 from mesh import NATS_SERVERS, READY_SECONDS, Mesh
 from mesh_case import MeshTest
 from nats_secrets import Authority
@@ -141,8 +140,7 @@ class PolicyTest(RpcSecurityTest):
 
 class RenewalTest(RpcSecurityTest):
     def await_answer(self):
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             if self.ask("batch", "list").returncode == 0:
                 return
         self.fail("nobody who trusts the renewed authority alone is let in")

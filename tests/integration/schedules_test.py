@@ -11,7 +11,7 @@ import unittest.mock
 
 import harness
 import mesh_case
-from harness import retail_input
+from harness import looks, retail_input
 from mesh import READY_SECONDS, free_address
 from mesh_on_newest_server_test import OnNewestServer
 
@@ -49,8 +49,7 @@ class SchedulesTest(mesh_case.MeshTest):
         return self.answer("schedule", "get", name)
 
     def await_schedule(self, name, reached, seconds=READY_SECONDS):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        for _ in looks(seconds):
             found = self.schedule(name)
             if reached(found):
                 return found
@@ -72,8 +71,7 @@ class SchedulesTest(mesh_case.MeshTest):
         done = self.await_schedule(name, lambda schedule: schedule["state"] == "ended")
         self.assertEqual((done["submitted"], done["missed"], done["failed"]), (1, 0, 0), done)
         self.assertEqual(self.batches_of(name), [done["last_batch"]])
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             for server in (self.mesh.server, self.other_server):
                 got = self.muster("batch", "get", done["last_batch"], "-o", "json", "--server",
                                   server)

@@ -11,7 +11,7 @@ import threading
 import time
 
 import harness
-from harness import retail_input
+from harness import looks, retail_input
 from mesh import NATS_SERVERS, READY_SECONDS, Mesh, free_address
 from mesh_case import FREE_ITEMS, GATED, ROWS, ROWS_PER_ITEM, FaultTest, Gate, MeshTest
 from nats_snapshot import restore_stream, take_stream
@@ -324,8 +324,7 @@ class LostLedgerTest(FaultTest):
 
     def await_depths(self, reached):
         """Waits until `reached` is true of the messages in the input and in the output queue."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             depths = {queue["queue"]: queue["ready"] + queue["in_flight"]
                       for queue in self.answer("queue", "list")}
             if reached(depths["local/billing-in-0"], depths["local/billing-out-0"]):
@@ -402,8 +401,7 @@ class SetBackTest(FaultTest):
         self.addCleanup(Supervisor(self.mesh.nats).stop)
 
     def assert_nothing_is_left(self):
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             queues = self.answer("queue", "list")
             if all(queue["ready"] + queue["in_flight"] == 0 for queue in queues):
                 self.assertEqual([queue["poison"] for queue in queues], [0] * len(queues))

@@ -7,7 +7,7 @@ queues, so one controller alone may count.
 import time
 
 import harness
-from harness import retail_input
+from harness import looks, retail_input
 from mesh import READY_SECONDS, Mesh, free_address
 from mesh_case import MeshTest
 
@@ -45,8 +45,7 @@ class TwoMeshesTest(MeshTest):
 
     def tell_apart(self):
         """The controller that counts, and the other one, which has ended."""
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             for one, other in (self.mesh.controllers, self.mesh.controllers[::-1]):
                 if other.process.poll() is not None:
                     one.await_ready()
