@@ -4,6 +4,8 @@
 //
 //   mesh_client apply INITIATOR JOB.yaml           makes the job
 //   mesh_client submit INITIATOR JOB INPUT         submits it and waits until it is complete
+//   mesh_client batches INITIATOR JOB BATCHES      submits so many batches of one line, by 16 callers,
+//                                                  and waits until all are complete
 //   mesh_client latency INITIATOR JOB SAMPLES      submits one line at a time to an idle mesh;
 //                                                  prints the time of each submit
 //
@@ -24,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
+#include "muster/base/in_parallel.h"
 #include "muster/base/names.h"
 #include "muster/client/batch.h"
 #include "muster/input/byte_source.h"
@@ -38,6 +41,7 @@ namespace v1 = muster::v1;
 constexpr uint32_t kSeed = 20101201;  // the gaps are the same in every run, and in the rival's
 constexpr int kMinGapMs = 100;
 constexpr int kMaxGapMs = 1000;
+constexpr size_t kCallers = 16;
 
 using Channel = std::shared_ptr<grpc::Channel>;
 
@@ -107,6 +111,25 @@ void SubmitFile(const Channel& channel, const std::string& job, const std::strin
                 .c_str());
 }
 
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void SubmitMany(const Channel& channel, const std::string& job, size_t batches) {
+  std::vector<uint64_t> numbers(batches);
+  const auto start = std::chrono::steady_clock::now();
+  muster::base::InParallel(batches, kCallers, [&](size_t i) {
+    numbers[i] = Submit(channel, job, muster::input::TextSource(absl::StrCat(i, "\n")));
+  });
+  const double submitted = SecondsSince(start);
+  for (const uint64_t number : numbers) AwaitEnd(channel, number);
+  const double all = SecondsSince(start);
+  std::puts(absl::StrCat("{\"batches\":", batches, ",\"submitted_seconds\":", submitted,
+                         ",\"seconds\":", all,
+                         ",\"batches_per_second\":", static_cast<double>(batches) / all, "}")
+                .c_str());
+}
+
 void SubmitNow(const Channel& channel, const std::string& job) {
   const std::string line =
       absl::StrCat(std::chrono::steady_clock::now().time_since_epoch().count(), "\n");
@@ -126,17 +149,19 @@ void Latency(const Channel& channel, const std::string& job, int samples) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() < 3) Die("usage: apply|submit|latency INITIATOR …");
+  if (words.size() < 3) Die("usage: apply|submit|batches|latency INITIATOR …");
   const absl::StatusOr<Channel> channel = muster::rpc::OpenChannel(words[1]);
   if (!channel.ok()) Die(channel.status().message());
   if (words[0] == "apply" && words.size() == 3) {
     Apply(*channel, words[2]);
   } else if (words[0] == "submit" && words.size() == 4) {
     SubmitFile(*channel, words[2], words[3]);
+  } else if (words[0] == "batches" && words.size() == 4) {
+    SubmitMany(*channel, words[2], static_cast<size_t>(std::atoi(words[3].c_str())));
   } else if (words[0] == "latency" && words.size() == 4) {
     Latency(*channel, words[2], std::atoi(words[3].c_str()));
   } else {
-    Die("usage: apply|submit|latency INITIATOR …");
+    Die("usage: apply|submit|batches|latency INITIATOR …");
   }
   return 0;
 }
