@@ -22,6 +22,7 @@
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/input/byte_source.h"
+#include "muster/input/content_kind.h"
 #include "muster/input/slice_reader.h"
 #include "muster/job/job.h"
 #include "muster/job/job_file.h"
@@ -38,9 +39,11 @@ using nlohmann::ordered_json;
 constexpr double kSecondsOfAnHour = 3600;
 
 // Counts as the initiator does when it splits: records that cannot be parsed count, too.
-// InvalidArgument as ReadHeader; other errors are the source's. Reads the whole input once.
+// InvalidArgument as CheckContentKind and ReadHeader; other errors are the source's. Reads the
+// whole input once.
 absl::StatusOr<int64_t> CountTransactions(const job::JobDefinition& job,
                                           const input::ByteSource& source) {
+  MUSTER_RETURN_IF_ERROR(input::CheckContentKind(source, job.input));
   MUSTER_ASSIGN_OR_RETURN(const input::Header header, input::ReadHeader(source, job.input));
   const input::SliceLimits limits = {static_cast<uint32_t>(job.item.transactions),
                                      job.item.max_bytes};

@@ -350,7 +350,10 @@ absl::Status CheckContentKind(const ByteSource& source, const InputFormat& forma
     MUSTER_RETURN_IF_ERROR(CheckMarkup(absl::StripLeadingAsciiWhitespace(text)));
   }
   if (format.kind == Kind::kCsv) MUSTER_RETURN_IF_ERROR(CheckCsv(format, text));
-  if (format.kind == Kind::kJsonl) MUSTER_RETURN_IF_ERROR(CheckJsonLines(text, is_all));
+  if (format.kind == Kind::kJsonl) {
+    MUSTER_RETURN_IF_ERROR(CheckJsonLines(text, is_all));
+    MUSTER_RETURN_IF_ERROR(CheckMembers(format, text, is_all));
+  }
   return source.size() == kStillGrowing ? absl::OkStatus() : CheckEnd(source);
 }
 

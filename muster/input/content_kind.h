@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // CheckContentKind: finds out that an input is not what its job says before a batch of it begins: a
-// compressed file, a workbook, text in another encoding, one JSON array instead of JSON lines. Each
-// is told by its name, with what to do.
+// compressed file, a workbook, text in another encoding, one JSON array instead of JSON lines, JSON
+// lines without the members of the job (json_members.h). Each is told by its name, with what to do.
 #pragma once
 
 #include <string>

@@ -10,7 +10,6 @@
 #include "muster/input/byte_scan.h"
 #include "muster/input/content_kind.h"
 #include "muster/input/csv.h"
-#include "muster/input/json_members.h"
 
 namespace muster::input {
 
@@ -230,7 +229,7 @@ absl::StatusOr<std::vector<int>> FindColumns(const InputFormat& format,
 }  // namespace
 
 absl::StatusOr<Header> ReadHeader(const ByteSource& source, const InputFormat& format) {
-  Window window(&source, 0, std::max(format.max_record_bytes + 2, kLookedAtBytes));
+  Window window(&source, 0, std::max(format.max_record_bytes + 2, kMaxMarkBytes));
   MUSTER_RETURN_IF_ERROR(window.Require(kMaxMarkBytes));
   MUSTER_RETURN_IF_ERROR(CheckMark(window.text()));
   const bool marked = window.text().substr(0, kUtf8Mark.size()) == kUtf8Mark;
@@ -239,11 +238,6 @@ absl::StatusOr<Header> ReadHeader(const ByteSource& source, const InputFormat& f
   if (format.kind == InputFormat::Kind::kCsv) {
     if (format.header) MUSTER_RETURN_IF_ERROR(ReadNames(format, &window, &header));
     MUSTER_ASSIGN_OR_RETURN(header.positions, FindColumns(format, header.fields));
-  }
-  if (format.kind == InputFormat::Kind::kJsonl) {
-    MUSTER_RETURN_IF_ERROR(window.Require(kLookedAtBytes));
-    MUSTER_RETURN_IF_ERROR(CheckMembers(format, window.text().substr(0, kLookedAtBytes),
-                                        window.at_end() && window.text().size() <= kLookedAtBytes));
   }
   header.data.offset = window.offset();
   return header;

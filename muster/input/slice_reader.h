@@ -104,8 +104,8 @@ struct Header {
 };
 
 // InvalidArgument, in words for the user: the input is not UTF-8 (a UTF-16 byte order mark, say),
-// lacks a required header, a column or a member (json_members.h), or names a wanted column twice.
-// An input with a header and no records is fine, and so is an empty one that needs no header.
+// lacks a required header or a column, or names a wanted column twice. An input with a header and
+// no records is fine, and so is an empty one that needs no header.
 absl::StatusOr<Header> ReadHeader(const ByteSource& source, const InputFormat& format);
 
 }  // namespace muster::input

@@ -13,7 +13,7 @@ from mesh_case import MeshTest
 
 JOB = """
 name: picky
-input: {{format: lines}}
+input: {input}
 item: {{transactions: 10}}
 handler: {{command: [python3, {program}, {mended}]}}
 queue: {{visibility: 2s}}
@@ -40,18 +40,22 @@ for line in sys.stdin:
 
 LINES = 200
 BAD = [7, 42, 43, 150, 200]
+LOOKED_AT_RECORDS = 100            # an input is refused where none of so many has a column's member
 
 
 class RetryOnMeshTest(MeshTest):
     def setUp(self):
         super().setUp()
         self.mended = self.folder / "mended"
-        program = self.write("picky.py", PROGRAM)
-        self.answer("job", "apply",
-                    self.write("job.yaml", JOB.format(program=program, mended=self.mended)))
+        self.apply("{format: lines}")
         self.texts = [f"bad {line}" if line in BAD else f"text {line % 7}"
                       for line in range(1, LINES + 1)]
         self.data = self.write("in.txt", "\n".join(self.texts) + "\n")
+
+    def apply(self, form):
+        program = self.write("picky.py", PROGRAM)
+        self.answer("job", "apply", self.write("job.yaml", JOB.format(
+            input=form, program=program, mended=self.mended)))
 
     def submit_picky(self, request_id="march"):
         """The number of a complete batch that has rejected the bad lines."""
@@ -148,6 +152,20 @@ class RetryOnMeshTest(MeshTest):
         self.complete(second)
         self.assert_each_line_counts_once([first, second])
         self.assert_batches([first, second])
+
+    def test_records_are_retried_that_all_lack_a_member_which_others_of_the_batch_have(self):
+        self.apply("{format: jsonl, columns: [text, note]}")
+        whole = {"text": "text", "note": "whole"}
+        self.texts = ["text", *["bad"] * 2 * LOOKED_AT_RECORDS]
+        self.data = self.write("in.jsonl", "".join(
+            json.dumps(whole if text == "text" else {"text": text}) + "\n" for text in self.texts))
+        done = self.muster(*self.submit_arguments("picky", self.data))
+        first = json.loads(done.stdout)
+        self.assertEqual(first["rejected"], 2 * LOOKED_AT_RECORDS, done.stderr)
+        self.mended.touch()
+        [retry] = self.retry(first["batch"], "--all")
+        self.assertEqual(self.complete(retry["batch"])["rejected"], 0)
+        self.assert_each_line_counts_once([first["batch"], retry["batch"]])
 
     def die_at(self, failpoint, role):
         """Has the role die while all that a new batch rejected is retried, after the handler is mended;
