@@ -258,6 +258,19 @@ absl::Status CheckJsonLines(absl::string_view text, bool is_all) {
       base::Quoted(base::Printable(first, kShownBytes)), ": is `format: jsonl` of the job right?"));
 }
 
+// Wide records are more bytes than other checks look at.
+absl::Status CheckMembersOfFirst(const ByteSource& source, const InputFormat& format,
+                                 absl::string_view text, bool is_all) {
+  if (is_all || std::count(text.begin(), text.end(), '\n') >= kLookedAtRecords) {
+    return CheckMembers(format, text, is_all);
+  }
+  Window window(&source, 0, kLookedAtWideBytes + 1);
+  MUSTER_RETURN_IF_ERROR(window.Require(kLookedAtWideBytes));
+  absl::string_view more = window.text().substr(0, kLookedAtWideBytes);
+  absl::ConsumePrefix(&more, kUtf8Mark);
+  return CheckMembers(format, more, window.at_end() && window.text().size() <= kLookedAtWideBytes);
+}
+
 // Excel's own way to name the delimiter in the file.
 absl::Status CheckSepLine(absl::string_view text) {
   const absl::string_view line = WithoutLineEnd(text.substr(0, text.find('\n')));
@@ -352,7 +365,7 @@ absl::Status CheckContentKind(const ByteSource& source, const InputFormat& forma
   if (format.kind == Kind::kCsv) MUSTER_RETURN_IF_ERROR(CheckCsv(format, text));
   if (format.kind == Kind::kJsonl) {
     MUSTER_RETURN_IF_ERROR(CheckJsonLines(text, is_all));
-    MUSTER_RETURN_IF_ERROR(CheckMembers(format, text, is_all));
+    MUSTER_RETURN_IF_ERROR(CheckMembersOfFirst(source, format, text, is_all));
   }
   return source.size() == kStillGrowing ? absl::OkStatus() : CheckEnd(source);
 }

@@ -15,9 +15,10 @@
 namespace muster::input {
 
 // InvalidArgument, in words for the user: no batch is to be made of `source`. Looks at the first
-// kLookedAtBytes (json_members.h), and, of a source that has stopped growing, at the last bytes.
-// Only what is certain is refused: a single record that cannot be read is rejected later by itself.
-// HasNotArrived: what is looked at is not all there yet.
+// kLookedAtBytes (json_members.h), of wide JSON lines at kLookedAtWideBytes, and, of a source that
+// has stopped growing, at the last bytes. Only what is certain is refused: a single record that
+// cannot be read is rejected later by itself. HasNotArrived: what is looked at is not all there
+// yet.
 //
 // For content of new batches only: an older muster may have begun a batch of what is refused here,
 // and it goes on as it began.

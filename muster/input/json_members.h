@@ -16,6 +16,8 @@ namespace muster::input {
 // So many records are looked at, within so many bytes.
 inline constexpr int kLookedAtRecords = 100;
 inline constexpr size_t kLookedAtBytes = size_t{64} << 10;
+// Where these hold fewer records: so many of 10 KiB.
+inline constexpr size_t kLookedAtWideBytes = size_t{1} << 20;
 
 // `text` is the beginning of the input, or all of it: then `is_all`. InvalidArgument, in words for
 // the user: a member that a column needs is in none of the records, and either all of

@@ -96,6 +96,20 @@ TEST(JsonMembersTest, AreLookedAtWhereTheContentIsNew) {
   EXPECT_TRUE(CheckContentKind(input, CustomerFormat("Customer")).ok());
 }
 
+TEST(JsonMembersTest, AreLookedForInAsManyRecordsWhereTheseAreWide) {
+  std::string text;
+  for (int i = 0; i < kLookedAtRecords; ++i) {
+    absl::StrAppend(&text, "{\"Id\": 1, \"Customer\": \"", std::string(10000, 'c'), "\"}\n");
+  }
+  ASSERT_GT(text.size(), kLookedAtBytes);
+  const TextSource input(text);
+  EXPECT_THAT(std::string(CheckContentKind(input, CustomerFormat("Region")).message()),
+              HasSubstr("none of the first 100 records has the member 'Region'"));
+  EXPECT_TRUE(CheckContentKind(TextSource(absl::StrCat("{\"Region\": 1}\n", text)),
+                               CustomerFormat("Region"))
+                  .ok());
+}
+
 // A retry has those records of a batch that were rejected: all of them may lack what they were
 // rejected for, while others of the batch had it.
 TEST(JsonMembersTest, MayBeInNoneOfTheRecordsThatAreReadAgain) {
