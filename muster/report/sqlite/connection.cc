@@ -131,13 +131,19 @@ absl::StatusCode CodeOf(int code) {
   }
 }
 
+// The transactions of muster itself are short.
+constexpr char kWhoLocks[] =
+    ": another program has a transaction open in it, an SQL shell or editor perhaps: end it there";
+
 // What the last call on `database`, which ended with `code`, has to say.
 absl::Status FailureOf(sqlite3* database, int code) {
   // Of a read of the schema, which may have many pages, SQLite keeps only the primary code.
   const int extended = sqlite3_extended_errcode(database);
   const int64_t page = DamagedPageOf(database);
   if (extended != SQLITE_IOERR_DATA && !(extended == SQLITE_IOERR && page != 0)) {
-    absl::Status failure = StatusOf(code, sqlite3_errmsg(database));
+    const bool is_locked = (code & 0xff) == SQLITE_BUSY;
+    absl::Status failure =
+        StatusOf(code, absl::StrCat(sqlite3_errmsg(database), is_locked ? kWhoLocks : ""));
     if (absl::IsDataLoss(failure)) base::NoteDamage(base::Damaged::kReport);
     return failure;
   }
@@ -292,12 +298,16 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   if (code != SQLITE_OK) {
     return base::Annotate(StatusOf(code, raw == nullptr ? "no memory" : sqlite3_errmsg(raw)), path);
   }
-  sqlite3_busy_timeout(raw, static_cast<int>(absl::ToInt64Milliseconds(busy_wait)));
+  connection->SetBusyWait(busy_wait);
   RegisterExactAdd(raw);
   if (mode == OpenMode::kCreate) ReserveSums(raw);
   // What a tampered schema says must not run our functions.
   MUSTER_RETURN_IF_ERROR(connection->Execute("PRAGMA trusted_schema = OFF"));
   return connection;
+}
+
+void Connection::SetBusyWait(absl::Duration busy_wait) {
+  sqlite3_busy_timeout(database_.get(), static_cast<int>(absl::ToInt64Milliseconds(busy_wait)));
 }
 
 absl::Status Connection::Execute(absl::string_view sql) {

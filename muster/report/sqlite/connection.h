@@ -147,6 +147,9 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // As `busy_wait` of Open, from now on.
+  void SetBusyWait(absl::Duration busy_wait);
+
   // Runs statements that are separated by semicolons.
   absl::Status Execute(absl::string_view sql);
   absl::StatusOr<Statement> Prepare(absl::string_view sql);

@@ -87,7 +87,7 @@ class Writer {
     MUSTER_ASSIGN_OR_RETURN(const report::ReportIdentity identity, LoadIdentity(connection.get()));
     MUSTER_RETURN_IF_ERROR(Bound(connection.get(), options.max_bytes));
     MUSTER_ASSIGN_OR_RETURN(ItemRows items, ItemRows::Prepare(connection.get()));
-    return std::unique_ptr<Writer>(new Writer(options.owner, identity.epoch, std::move(lock),
+    return std::unique_ptr<Writer>(new Writer(options, identity.epoch, std::move(lock),
                                               std::move(connection), std::move(items)));
   }
 
@@ -206,17 +206,23 @@ class Writer {
   }
 
  private:
-  Writer(std::optional<report::ReportOwner> owner, uint64_t epoch, os::FileDescriptor lock,
+  Writer(const SqliteOptions& options, uint64_t epoch, os::FileDescriptor lock,
          std::unique_ptr<Connection> connection, ItemRows items)
-      : owner_(std::move(owner)),
+      : owner_(options.owner),
+        busy_wait_(options.busy_wait),
         epoch_(epoch),
         lock_(std::move(lock)),
         connection_(std::move(connection)),
         items_(std::move(items)) {}
 
-  // Every change is made under the fence.
+  // Every change is made under the fence. What one wait has not ended is likely to outlast the
+  // next: a caller that asks again and again would be out of time before it has heard why.
   absl::StatusOr<Transaction> Begin() {
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection_.get(), kBegin));
+    connection_->SetBusyWait(is_locked_out_ ? absl::ZeroDuration() : busy_wait_);
+    absl::StatusOr<Transaction> transaction = Transaction::Begin(connection_.get(), kBegin);
+    is_locked_out_ = absl::IsUnavailable(transaction.status());
+    MUSTER_RETURN_IF_ERROR(transaction.status());
+    connection_->SetBusyWait(busy_wait_);
     if (owner_.has_value()) MUSTER_RETURN_IF_ERROR(CheckOwner(connection_.get(), *owner_));
     return transaction;
   }
@@ -244,6 +250,8 @@ class Writer {
   }
 
   const std::optional<report::ReportOwner> owner_;  // nullopt: the only writer
+  const absl::Duration busy_wait_;
+  bool is_locked_out_ = false;  // at the last Begin, another program had a transaction open
   const uint64_t epoch_;
   const os::FileDescriptor lock_;
   const std::unique_ptr<Connection> connection_;

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/status.h"
@@ -553,6 +555,25 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileSomebodyHoldsTheDatabase) {
   auto shell = Connection::Open(path(), OpenMode::kWrite);
   ASSERT_TRUE((*shell)->Execute("BEGIN IMMEDIATE").ok());
   EXPECT_EQ(Commit(store.get(), {Item(0, "ann", "1")}).code(), absl::StatusCode::kUnavailable);
+  ASSERT_TRUE((*shell)->Execute("ROLLBACK").ok());
+  EXPECT_TRUE(Commit(store.get(), {Item(0, "ann", "1")}).ok());
+}
+
+// A caller that asks again after each wait would be out of time before it has heard why.
+TEST_F(SqliteReportTest, WaitsOnceForATransactionThatSomebodyLeavesOpen) {
+  constexpr int kTries = 50;
+  const absl::Duration wait = absl::Milliseconds(200);
+  std::unique_ptr<ReportStore> store = Open({.busy_wait = wait});
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  auto shell = Connection::Open(path(), OpenMode::kWrite);
+  ASSERT_TRUE((*shell)->Execute("BEGIN IMMEDIATE").ok());
+  const absl::Time begun = absl::Now();
+  for (int i = 0; i < kTries; ++i) {
+    const absl::Status commit = Commit(store.get(), {Item(0, "ann", "1")});
+    EXPECT_EQ(commit.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(commit.message()), HasSubstr("another program has a transaction open"));
+  }
+  EXPECT_LT(absl::Now() - begun, kTries * wait / 2);
   ASSERT_TRUE((*shell)->Execute("ROLLBACK").ok());
   EXPECT_TRUE(Commit(store.get(), {Item(0, "ann", "1")}).ok());
 }
