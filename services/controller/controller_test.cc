@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/fingerprint.h"
+#include "muster/base/retry.h"
 #include "muster/job/job_file.h"
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/controller/controller_fixture.h"
@@ -525,6 +526,30 @@ TEST_F(ControllerTest, CommitsAgainWhenTheOutcomeIsUnknown) {
   Stop();
   EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
   EXPECT_EQ(report_->commits(), 3);
+}
+
+// Else they would stay where they are for a lease and a safety check after the report is back.
+TEST_F(ControllerTest, GivesBackAtOnceWhatTheReportDoesNotTakeForNow) {
+  OpenBatch(1);
+  PutQuietly({Result(0)});
+  for (int i = 0; i < base::RetryOptions().max_attempts; ++i) {
+    report_->FailNext({.commits_first = false, .status = absl::UnavailableError("locked")});
+  }
+  Start();
+  for (int i = 1; i < base::RetryOptions().max_attempts; ++i) {
+    clock_.AwaitSleepers(1);
+    clock_.Advance(absl::Seconds(1));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(host_->AwaitError()));
+  Stop();
+  ASSERT_EQ(Stats().ready, 1);
+
+  host_ = std::make_unique<Host>();
+  Start();
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_THAT(Rows(), ElementsAre("ann 1.25"));
+  EXPECT_EQ(GetProgress().duplicates, 0);
 }
 
 TEST_F(ControllerTest, StopsWhenAnotherOwnsThePartition) {

@@ -184,9 +184,13 @@ absl::Status ResultCounter::Count() {
   if (!items_.empty()) {
     const absl::Status committed = Commit();
     if (absl::IsNotFound(committed) && ForgetGone()) {
+      base::Log(base::kWarning, "results are looked at again: a batch of theirs was deleted",
+                {{"queue", partition_.ToString()}, {"why", committed.ToString()}});
       GiveBack(committed);
       return absl::OkStatus();
     }
+    // Who counts next would find them only after their leases, and after a safety check.
+    if (base::IsTransient(committed)) GiveBack(committed);
     MUSTER_RETURN_IF_ERROR(committed);
   }
   MUSTER_FAILPOINT("controller.before_delete");
@@ -219,8 +223,6 @@ bool ResultCounter::ForgetGone() {
 }
 
 void ResultCounter::GiveBack(const absl::Status& why) {
-  base::Log(base::kWarning, "results are looked at again: a batch of theirs was deleted",
-            {{"queue", partition_.ToString()}, {"why", why.ToString()}});
   for (queue::Receipt& receipt : receipts_) redelivery_.ComeAtOnce(std::move(receipt));
   for (queue::DeadLetterRequest& request : hopeless_) {
     redelivery_.ComeAtOnce(std::move(request.receipt));

@@ -53,8 +53,8 @@ class ResultCounter {
   // Receives until the partition has no more messages, or the hand is full.
   absl::Status Receive();
 
-  // Counts and settles the results in the hand. On error their messages stay leased, and arrive
-  // again when the leases lapse.
+  // Counts and settles the results in the hand. On error their messages arrive again: at once if
+  // the report may take them by then, and else when the leases lapse.
   absl::Status Count();
 
   // Asks the ledger of a registered batch for what its results are held against, before they come.
