@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_credentials_options.h"
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 
 namespace muster::rpc {
@@ -42,9 +43,28 @@ absl::StatusOr<Certificate> ReadCertificate(const std::string& path, absl::strin
 // There is no terminal to ask for a passphrase.
 int NoPassphrase(char*, int, int, void*) { return 0; }
 
+std::string InWords(const ASN1_TIME* time) {
+  const Bio text(BIO_new(BIO_s_mem()), &BIO_free);
+  if (text == nullptr || ASN1_TIME_print(text.get(), time) != 1) return "";
+  char* bytes = nullptr;
+  const auto size = BIO_get_mem_data(text.get(), &bytes);
+  return std::string(bytes, static_cast<size_t>(size));
+}
+
+// Peers refuse the certificate, and gRPC tells neither side why. A clock that is wrong is no reason
+// not to start.
+void WarnUnlessValid(const X509& certificate, const std::string& path) {
+  const ASN1_TIME* const begin = X509_get0_notBefore(&certificate);
+  const ASN1_TIME* const end = X509_get0_notAfter(&certificate);
+  if (X509_cmp_current_time(begin) < 0 && X509_cmp_current_time(end) > 0) return;
+  base::Log(base::kWarning, "a certificate is not valid now",
+            {{"certificate", path}, {"valid_from", InWords(begin)}, {"valid_until", InWords(end)}});
+}
+
 absl::Status CheckIdentity(const TlsFiles& files) {
   MUSTER_ASSIGN_OR_RETURN(const Certificate certificate,
                           ReadCertificate(files.certificate, "certificate"));
+  WarnUnlessValid(*certificate, files.certificate);
   MUSTER_ASSIGN_OR_RETURN(const Bio file, OpenFile(files.key, "key"));
   const Key key(PEM_read_bio_PrivateKey(file.get(), nullptr, &NoPassphrase, nullptr),
                 &EVP_PKEY_free);

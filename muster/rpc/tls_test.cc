@@ -9,13 +9,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
+#include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/rpc/rpc_fixture.h"
 #include "tests/fakes/rpc/test_certificates.h"
 
 namespace muster::rpc {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class TlsTest : public RpcTest {
  protected:
@@ -190,6 +194,18 @@ TEST_F(TlsTest, NamesAFileThatIsWrong) {
               HasSubstr("no_roots.pem"));
   files.key = "";
   EXPECT_THAT(why_not(files), HasSubstr("needs its key"));
+}
+
+// gRPC tells neither side why the other one does not take it.
+TEST_F(TlsTest, WarnsOfACertificateThatHasExpired) {
+  authority_.Issue("old", "DNS:localhost", folder_ / "old", -60);
+  base::LogCapture log;
+  ASSERT_TRUE(ServerCredentials(FilesBehind(server_link_, "")).ok());
+  EXPECT_THAT(log.lines(), IsEmpty());
+  ASSERT_TRUE(ServerCredentials(FilesBehind(folder_ / "old", "")).ok());
+  EXPECT_THAT(log.lines(), ElementsAre(AllOf(HasSubstr("level=warning"),
+                                             HasSubstr("a certificate is not valid now"),
+                                             HasSubstr("/old/certificate.pem"))));
 }
 
 TEST_F(TlsTest, LetsAPolicyTellClientsApart) {

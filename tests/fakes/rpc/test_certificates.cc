@@ -45,9 +45,10 @@ TestAuthority::TestAuthority(const std::string& name)
 }
 
 void TestAuthority::Issue(const std::string& common_name, const std::string& alternative_names,
-                          const std::string& link) {
+                          const std::string& link, int valid_seconds) {
   const Key key = NewKey();
   const Certificate certificate = NewCertificate(common_name, key.get());
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), valid_seconds);
   AddExtension(certificate.get(), root_.get(), NID_subject_alt_name, alternative_names);
   Sign(certificate.get());
   const std::string folder = absl::StrCat(link, ".", name_, ".", serial_);

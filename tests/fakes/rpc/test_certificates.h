@@ -20,8 +20,9 @@ class TestAuthority {
 
   // Writes a certificate for `common_name` and `alternative_names` ("DNS:localhost"), and its key,
   // into a new folder, and then points the symlink `link` at the folder: both files change at once.
+  // `valid_seconds`: from now on; below 0 it has expired.
   void Issue(const std::string& common_name, const std::string& alternative_names,
-             const std::string& link);
+             const std::string& link, int valid_seconds = 3600);
   // Writes the authority's own certificate, for programs that shall trust it.
   void WriteRoot(const std::string& path) const;
 
