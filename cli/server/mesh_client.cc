@@ -37,6 +37,19 @@ rpc::ChannelOptions ChannelOptionsFor(const ServerOptions& options) {
   return channel;
 }
 
+// What to do about a connection that broke while TLS began, of which gRPC has no more words; null:
+// it broke otherwise.
+const char* TlsAdvice(absl::string_view why) {
+  if (absl::StrContains(why, "Socket closed")) {
+    return "it wants TLS (--tls-roots), or a client's certificate that it accepts (--tls-cert, "
+           "--tls-key)";
+  }
+  if (absl::StrContains(why, "certificate verify failed")) {
+    return "its certificate is not valid now, or --tls-roots does not name its authority";
+  }
+  return nullptr;
+}
+
 // Why no connection to `peer` came to be, for people; nullopt: there was one. gRPC tells that by
 // words alone: "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7700: …".
 std::optional<std::string> WhyNotConnected(absl::string_view message, const Peer& peer) {
@@ -47,6 +60,10 @@ std::optional<std::string> WhyNotConnected(absl::string_view message, const Peer
   const std::vector<absl::string_view> last = absl::StrSplit(message, "; last error: ");
   absl::string_view why = last.back();
   absl::ConsumePrefix(&why, "UNKNOWN: ");
+  absl::ConsumePrefix(&why, "UNAVAILABLE: ");
+  if (const char* const advice = TlsAdvice(why); advice != nullptr) {
+    return absl::StrCat("cannot connect: ", why, "; ", advice);
+  }
   return absl::StrCat("cannot connect: ", why, "; see whether ", peer.program,
                       peer.program == kInitiator ? ", or `muster up`," : "", " runs there");
 }

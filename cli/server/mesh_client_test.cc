@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,6 +12,7 @@ namespace muster::cli {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 
 v1::Instance Processor(const std::string& version, v1::Role role = v1::ROLE_PROCESSOR) {
@@ -35,6 +37,22 @@ TEST(ExplainTest, SaysWhatToLookAtWhereNothingListens) {
                                    "`muster up`, runs there"));
   EXPECT_EQ(Explain(absl::UnavailableError("it is draining"), peer),
             absl::UnavailableError("127.0.0.1:7700: it is draining"));
+}
+
+// Something does run there then.
+TEST(ExplainTest, SaysWhatToLookAtWhereTlsDidNotBegin) {
+  const Peer peer{"127.0.0.1:7700", "muster-initiator", nullptr};
+  const auto explained = [&peer](const char* why) {
+    const std::string all = absl::StrCat("failed to connect to all addresses; last error: ", why);
+    return std::string(Explain(absl::UnavailableError(all), peer).message());
+  };
+  EXPECT_EQ(explained("UNAVAILABLE: ipv4:127.0.0.1:7700: Socket closed"),
+            "127.0.0.1:7700: cannot connect: ipv4:127.0.0.1:7700: Socket closed; it wants TLS "
+            "(--tls-roots), or a client's certificate that it accepts (--tls-cert, --tls-key)");
+  EXPECT_THAT(explained("UNKNOWN: ipv4:127.0.0.1:7700: Tls handshake failed: SSL_ERROR_SSL: "
+                        "error:0A000086:SSL routines::certificate verify failed"),
+              EndsWith("certificate verify failed; its certificate is not valid now, or "
+                       "--tls-roots does not name its authority"));
 }
 
 TEST(HandlerInventoryTest, AreThoseOfProcessorsThatStay) {
