@@ -174,6 +174,13 @@ void AddBytes(CLI::App* app, const std::string& name, const std::string& usual,
       ->default_str(usual);
 }
 
+// No such variable is there, and no program would get it. The text may hold a secret: it is not
+// repeated.
+std::string CheckVariable(const std::string& name) {
+  if (!name.empty() && name.find_first_of("= \t") == std::string::npos) return "";
+  return "takes the names of variables alone, such as DB_URL, without values and blanks";
+}
+
 void AddBounds(CLI::App* app, ProgramBounds* bounds) {
   const auto pass = [bounds](const std::vector<std::string>& names) {
     bounds->passed_variables = names;
@@ -183,6 +190,7 @@ void AddBounds(CLI::App* app, ProgramBounds* bounds) {
          "A variable that handler programs get from here; may be given more than once")
       ->envname(host::EnvironmentName(kPassed))
       ->delimiter(',')
+      ->check(CheckVariable)
       ->type_name("NAME");
   AddBytes(app, "--handler-memory", "half of the machine's",
            "What each process of a handler program may allocate; none: no limit",

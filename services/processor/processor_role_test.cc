@@ -20,9 +20,11 @@
 namespace muster::processor {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class ProcessorOptionsTest : public ::testing::Test {
  protected:
@@ -130,6 +132,11 @@ TEST_F(ProcessorOptionsTest, TakesTheBoundsOfHandlerPrograms) {
   EXPECT_EQ(bounds.memory_bytes, uint64_t{2} << 30);
   EXPECT_EQ(bounds.file_bytes, 0u);
   EXPECT_EQ(bounds.processes, 0u);
+  for (const char* const wrong : {"DB_PASSWORD=0pen-sesame", "DB_URL, DB_PASSWORD", ""}) {
+    EXPECT_THAT(Parse({"--handler-env", wrong}),
+                AllOf(HasSubstr("the names of variables alone"), Not(HasSubstr("0pen-sesame"))))
+        << wrong;
+  }
   EXPECT_THAT(Parse({"--handler-memory", "much"}), HasSubstr("--handler-memory"));
   EXPECT_THAT(Parse({"--handler-memory", "0"}), HasSubstr("none"));
   EXPECT_THAT(Parse({"--handler-processes", "-1"}), HasSubstr("--handler-processes"));
