@@ -4,7 +4,8 @@
 //
 //   mesh_client apply INITIATOR JOB.yaml           makes the job
 //   mesh_client submit INITIATOR JOB INPUT         submits it and waits until it is complete
-//   mesh_client batches INITIATOR JOB BATCHES      submits so many batches of one line, by 16 callers,
+//   mesh_client batches INITIATOR JOB BATCHES      submits so many batches of one line, by 16
+//   callers,
 //                                                  and waits until all are complete
 //   mesh_client latency INITIATOR JOB SAMPLES      submits one line at a time to an idle mesh;
 //                                                  prints the time of each submit

@@ -16,6 +16,7 @@
 #include "muster/report/audit.h"
 #include "muster/report/sqlite/commit.h"
 #include "muster/report/sqlite/connection.h"
+#include "muster/report/sqlite/group_commit.h"
 #include "muster/report/sqlite/identity.h"
 #include "muster/report/sqlite/output_rows.h"
 #include "muster/report/sqlite/removal.h"
@@ -94,17 +95,42 @@ class Writer {
   // At least 1, as reports of an earlier muster have it.
   uint64_t epoch() const { return std::max<uint64_t>(epoch_, 1); }
 
+  // Makes changes in one transaction, for GroupCommit.
+  void MakeTogether(absl::Span<GroupCommit::Member* const> group) {
+    const auto fail_all = [group](const absl::Status& why) {
+      for (GroupCommit::Member* const member : group) member->result = why;
+    };
+    absl::StatusOr<Transaction> transaction = Begin();
+    if (!transaction.ok()) return fail_all(transaction.status());
+    for (GroupCommit::Member* const member : group) {
+      absl::Status marked = connection_->Execute("SAVEPOINT change");
+      if (!marked.ok()) return fail_all(marked);
+      const absl::Status changed = member->change();
+      marked = connection_->Execute(changed.ok() ? "RELEASE change"
+                                                 : "ROLLBACK TO change; RELEASE change");
+      if (!marked.ok()) {
+        // SQLite has undone the whole transaction, as it does when the disk is full.
+        fail_all(changed.ok() ? marked
+                              : absl::UnavailableError(absl::StrCat("undone with another change: ",
+                                                                    changed.message())));
+        if (!changed.ok()) member->result = changed;
+        return;
+      }
+      member->result = changed;
+    }
+    const absl::Status committed = transaction->Commit();
+    if (committed.ok()) return;
+    for (GroupCommit::Member* const member : group) member->result.Update(committed);
+  }
+
+  // In a transaction of MakeTogether.
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) {
     MUSTER_RETURN_IF_ERROR(report::ValidateBatchShape(shape));
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_RETURN_IF_ERROR(EnsureBatch(connection_.get(), shape));
     MUSTER_RETURN_IF_ERROR(EnsureGroupTables(connection_.get(), shape));
     MUSTER_RETURN_IF_ERROR(EnsureOutputColumns(connection_.get(), shape));
     MUSTER_RETURN_IF_ERROR(StoreReplaced(connection_.get(), shape));
-    MUSTER_ASSIGN_OR_RETURN(report::Progress progress,
-                            LoadStanding(connection_.get(), shape.batch));
-    MUSTER_RETURN_IF_ERROR(transaction.Commit());
-    return progress;
+    return LoadStanding(connection_.get(), shape.batch);
   }
 
   absl::StatusOr<report::CommitSummary> Commit(const report::CommitRequest& request,
@@ -179,8 +205,8 @@ class Writer {
     return done;
   }
 
+  // In a transaction of MakeTogether.
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) {
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
     MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
                             LoadStanding(connection_.get(), facts.batch));
     if (progress.cancelled.has_value()) {
@@ -195,13 +221,11 @@ class Writer {
       if (report::ProvesTheSame(issued, receipt)) {
         if (!progress.reopened) return issued;
         MUSTER_RETURN_IF_ERROR(ForgetReopened(connection_.get(), facts.batch));
-        MUSTER_RETURN_IF_ERROR(transaction.Commit());
         return issued;
       }
     }
     MUSTER_RETURN_IF_ERROR(StoreReceipt(receipt));
     MUSTER_RETURN_IF_ERROR(ForgetReopened(connection_.get(), facts.batch));
-    MUSTER_RETURN_IF_ERROR(transaction.Commit());
     return receipt;
   }
 
@@ -269,6 +293,7 @@ class SqliteReportStore final : public report::ReportStore {
         epoch_(writer == nullptr ? 0 : writer->epoch()),
         writes_(writer != nullptr),
         writer_(std::move(writer)),
+        changes_([this](absl::Span<GroupCommit::Member* const> group) { MakeTogether(group); }),
         readers_(path_),
         commit_seconds_(
             telemetry::Histograms<0>(options.metrics, telemetry::kSqliteCommit).With({})),
@@ -277,10 +302,13 @@ class SqliteReportStore final : public report::ReportStore {
   uint64_t epoch() const override { return epoch_; }
 
   absl::StatusOr<report::Progress> RegisterBatch(const report::BatchShape& shape) override {
-    base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
-    auto progress = writer_->RegisterBatch(shape);
-    if (!progress.ok()) return base::Annotate(progress.status(), path_);
+    absl::StatusOr<report::Progress> progress;
+    const absl::Status registered = changes_.Run([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      progress = writer_->RegisterBatch(shape);
+      return progress.status();
+    });
+    if (!registered.ok()) return base::Annotate(registered, path_);
     return progress;
   }
 
@@ -351,10 +379,13 @@ class SqliteReportStore final : public report::ReportStore {
   }
 
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
-    base::MutexLock lock(&mu_);
     MUSTER_RETURN_IF_ERROR(CheckWritable());
-    absl::StatusOr<report::Receipt> receipt = writer_->Complete(facts);
-    if (!receipt.ok()) return base::Annotate(receipt.status(), path_);
+    absl::StatusOr<report::Receipt> receipt;
+    const absl::Status issued = changes_.Run([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      receipt = writer_->Complete(facts);
+      return receipt.status();
+    });
+    if (!issued.ok()) return base::Annotate(issued, path_);
     return receipt;
   }
 
@@ -371,6 +402,13 @@ class SqliteReportStore final : public report::ReportStore {
   }
 
  private:
+  void MakeTogether(absl::Span<GroupCommit::Member* const> group) ABSL_LOCKS_EXCLUDED(mu_) {
+    base::MutexLock lock(&mu_);
+    const absl::Status writable = CheckWritable();
+    if (writable.ok()) return writer_->MakeTogether(group);
+    for (GroupCommit::Member* const member : group) member->result = writable;
+  }
+
   // Before each change. In a file that was moved aside the writer would go on, and readers would
   // not find what it wrote.
   absl::Status CheckWritable() const {
@@ -392,6 +430,7 @@ class SqliteReportStore final : public report::ReportStore {
   const bool writes_;
   base::Mutex mu_;
   const std::unique_ptr<Writer> writer_ ABSL_PT_GUARDED_BY(mu_);  // nullptr when read-only
+  GroupCommit changes_;  // of batches that begin and end: there may be many at a time
   ReaderPool readers_;
   const telemetry::Histogram commit_seconds_;
   const std::unique_ptr<telemetry::Reading> log_size_;
