@@ -77,7 +77,9 @@ absl::Status ResultCounter::TakeAll(std::vector<queue::Message> messages) {
   std::set<uint64_t> batches;
   for (const queue::Message& message : messages) {
     decoded.push_back(Retrying([&] { return item::DecodeResults(message.body, deps_.blobs); }));
-    if (!decoded.back().ok()) continue;
+    const absl::Status& read = decoded.back().status();
+    if (base::IsTransient(read) || absl::IsCancelled(read)) return read;
+    if (!read.ok()) continue;
     for (const absl::StatusOr<item::DecodedResult>& result : *decoded.back()) {
       if (result.ok() && away_.MayAsk(result->item.batch).ok()) batches.insert(result->item.batch);
     }
@@ -94,7 +96,6 @@ absl::Status ResultCounter::TakeAll(std::vector<queue::Message> messages) {
 absl::Status ResultCounter::Take(queue::Message message,
                                  absl::StatusOr<item::DecodedResults> decoded) {
   const absl::Status& read = decoded.status();
-  if (base::IsTransient(read) || absl::IsCancelled(read)) return read;
   if (!read.ok()) {
     redelivery_.LeaveUntilLapse("results wait until their blob can be read", read);
     return absl::OkStatus();
