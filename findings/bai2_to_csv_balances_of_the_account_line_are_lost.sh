@@ -2,8 +2,8 @@
 # bai2-to-csv 0.1.0 (BAI2 files of banks for Python): balances that stand on the line of the account are not in the
 # summary; of those on lines that continue it, the first of each line is.
 #
-# Guess: 03,12345,EUR,010,100000,,,015,250000,, and 88,100,150000,2,,400,50000,1, are four rows: an opening and a closing
-# balance, and the sums of credits and of debits. So has bai2 0.8.2.
+# Guess: 03,12345,EUR,010,100000,,,015,250000,, and 88,100,150000,2,,400,50000,1, are four rows: an opening and a
+# closing balance, and the sums of credits and of debits. So has bai2 0.8.2.
 # Seen: one row, the sum of credits. Without the line 88 the summary is empty; there is no error.
 #
 # Who it hurts: whoever checks movements against the balances, or books the balances: most banks write them on the line

@@ -2,12 +2,12 @@
 # bankstatementparser 0.0.29 (bank statements for Python): amounts of BAI2 files have two decimals in each currency.
 # 100,000 yen are 1,000 JPY, and 100 dinars of Kuwait, written 100000, are 1,000 KWD.
 #
-# Guess: a BAI2 file has amounts without a point, in the smallest unit of the currency that it names, so of yen 100000 is
-# 100,000, of euros 1,000.00, and of dinars, which have three decimals, 100.000.
+# Guess: a BAI2 file has amounts without a point, in the smallest unit of the currency that it names, so of yen 100000
+# is 100,000, of euros 1,000.00, and of dinars, which have three decimals, 100.000.
 # Seen: 1000 of each. An amount of MT940, which has a comma, is right in each currency.
 #
-# Who it hurts: a treasury with accounts in Tokyo or Kuwait: amounts are a hundredth, or ten times as much. The totals of
-# the same file, read in the same way, agree with them.
+# Who it hurts: a treasury with accounts in Tokyo or Kuwait: amounts are a hundredth, or ten times as much. The totals
+# of the same file, read in the same way, agree with them.
 set -euo pipefail
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# js-duration-parser 1.1.3 (texts like 3h 30m, for JavaScript): compose() adds or takes seconds where hours or days have a
-# decimal. 7.7 hours are 7h 42m 7s, and 1.1 days 1d 2h 24m 8s.
+# js-duration-parser 1.1.3 (texts like 3h 30m, for JavaScript): compose() adds or takes seconds where hours or days have
+# a decimal. 7.7 hours are 7h 42m 7s, and 1.1 days 1d 2h 24m 8s.
 #
 # Guess: 7h 42m and 1d 2h 24m, as 1.5 hours are 1h 30m. A binary fraction may be off by far less than a second.
-# Seen: seven and eight seconds more; 7.6 hours and 8.1 hours are a second less, 7h 35m 59s and 8h 5m 59s. parse() of the
-# text has the wrong seconds too.
+# Seen: seven and eight seconds more; 7.6 hours and 8.1 hours are a second less, 7h 35m 59s and 8h 5m 59s. parse() of
+# the text has the wrong seconds too.
 #
-# Who it hurts: time sheets and reports that keep hours with a decimal and show or store texts: the days of a month do not
-# add up to its hours, and a price per second is wrong.
+# Who it hurts: time sheets and reports that keep hours with a decimal and show or store texts: the days of a month do
+# not add up to its hours, and a price per second is wrong.
 set -euo pipefail
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT

@@ -6,8 +6,8 @@
 # Seen: 3:30, 3:45, 3:00 and 3:15. The minutes are taken away without the hour that they complete; 9:30 of
 # Australia/Adelaide in June is 23:00 instead of 0:00.
 #
-# Who it hurts: whoever plans jobs of local time on a scheduler of UTC: the morning's run starts an hour before the files
-# of the night are there, and a run at 9:30 comes before that of 9:00.
+# Who it hurts: whoever plans jobs of local time on a scheduler of UTC: the morning's run starts an hour before the
+# files of the night are there, and a run at 9:30 comes before that of 9:00.
 set -euo pipefail
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT

@@ -4,8 +4,9 @@
 #
 # Guess: 16:00 of Sunday, or an error where the days cannot be told. The first of a month at 1:00 is the hour 16 of the
 # days 28 to 31, as far as a crontab can say that.
-# Seen: 16:00 of Monday, and 16:00 of the first. Weekdays at 18:00 of New York are the hour 23 of Monday to Friday, which
-# is right; an hour or two later they are the hours 0 and 1 of Monday to Friday: Friday has no run, and Sunday has one.
+# Seen: 16:00 of Monday, and 16:00 of the first. Weekdays at 18:00 of New York are the hour 23 of Monday to Friday,
+# which is right; an hour or two later they are the hours 0 and 1 of Monday to Friday: Friday has no run, and Sunday has
+# one.
 #
 # Who it hurts: whoever plans jobs of local time on a scheduler of UTC. The weekly or monthly run comes a day late, and
 # the one of working days misses the evening of Friday.

@@ -14,7 +14,8 @@ npm install --silent --prefix "$work" parsecurrency@1.1.1
 cat > "$work/seen.cjs" << 'PROGRAM'
 const parse = require("parsecurrency");
 
-console.log(["$.75", ".5 EUR", "-$.05", "$0.75", "$1,250.75", "1.250,75 EUR"].map((text) => parse(text).value).join(" "));
+const texts = ["$.75", ".5 EUR", "-$.05", "$0.75", "$1,250.75", "1.250,75 EUR"];
+console.log(texts.map((text) => parse(text).value).join(" "));
 PROGRAM
 seen=$(cd "$work" && node seen.cjs)
 echo "parsecurrency 1.1.1, \$.75, .5 EUR, -\$.05, \$0.75, \$1,250.75 and 1.250,75 EUR: $seen"
