@@ -35,9 +35,10 @@ constexpr char kBegin[] = "BEGIN IMMEDIATE";  // a writer that may write from th
 
 // FULL syncs the log at each commit: what was answered OK survives a power cut. 16 MiB of cache
 // hold the tables of a large batch.
+// A log that grew while somebody read for long keeps 16 MiB of that when it begins anew.
 constexpr char kPragmas[] =
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; "
-    "PRAGMA temp_store = MEMORY";
+    "PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 16777216";
 
 // SQLite would go on without what lies behind the damage, and say nothing.
 absl::Status CheckLog(const std::string& path) {

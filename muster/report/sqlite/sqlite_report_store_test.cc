@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -576,6 +578,27 @@ TEST_F(SqliteReportTest, WaitsOnceForATransactionThatSomebodyLeavesOpen) {
   EXPECT_LT(absl::Now() - begun, kTries * wait / 2);
   ASSERT_TRUE((*shell)->Execute("ROLLBACK").ok());
   EXPECT_TRUE(Commit(store.get(), {Item(0, "ann", "1")}).ok());
+}
+
+TEST_F(SqliteReportTest, TheLogThatGrewWhileSomebodyReadShrinksAgain) {
+  constexpr uintmax_t kKept = uintmax_t{16} << 20;
+  std::unique_ptr<ReportStore> store = Open();
+  ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
+  const auto log_bytes = [this] { return std::filesystem::file_size(path() + "-wal"); };
+  auto shell = Connection::Open(path(), OpenMode::kReadOnly);
+  ASSERT_TRUE((*shell)->Execute("BEGIN; SELECT count(*) FROM muster_item").ok());
+  const std::string wide(1000, 'x');
+  uint64_t index = 0;
+  while (log_bytes() <= kKept) {
+    std::vector<CountedItem> many;
+    for (int i = 0; i < 4000; ++i, ++index)
+      many.push_back(Item(index, wide + absl::StrCat(index), "1"));
+    ASSERT_TRUE(Commit(store.get(), many).ok());
+  }
+  ASSERT_TRUE((*shell)->Execute("COMMIT").ok());
+  // The first one moves the log into the file, and the second one begins it anew.
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Commit(store.get(), {Item(++index, "ann", "1")}).ok());
+  EXPECT_LE(log_bytes(), kKept);
 }
 
 TEST_F(SqliteReportTest, AReceiptOfAnUntouchedReportVerifies) {
