@@ -57,7 +57,7 @@ void Show(const v1::Schedule& schedule, const char* did, const CommonOptions& op
 
 absl::Status Create(const ScheduleOptions& options, const Environment& environment) {
   if (options.made.cron.empty() && !options.made.is_once()) {
-    return absl::InvalidArgumentError("one of --cron, --at and --in is needed");
+    throw CLI::RequiredError("one of --cron, --at and --in");
   }
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
   MUSTER_ASSIGN_OR_RETURN(const v1::Schedule schedule,

@@ -166,7 +166,9 @@ TEST_F(ScheduleCommandTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(Submit({"--at", "tomorrow"}).code, kUsage);
   EXPECT_EQ(Submit({"--in", "1h", "--wait"}).code, kUsage);
   EXPECT_EQ(Submit({"--in", "1h", "--request-id", "x"}).code, kUsage);
-  EXPECT_THAT(Create("a", {}).err, HasSubstr("one of --cron, --at and --in is needed"));
+  const Done never = Create("a", {});
+  EXPECT_EQ(never.code, kUsage);
+  EXPECT_THAT(never.err, HasSubstr("one of --cron, --at and --in is required"));
   EXPECT_THAT(Create("a", {"--cron", "0 24 * * *"}).err,
               HasSubstr("spec.cron: the hour '24' is not *"));
   EXPECT_THAT(Create("a", {"--cron", "@daily", "--time-zone", "Atlantis"}).err,
