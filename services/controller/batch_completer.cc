@@ -47,14 +47,20 @@ absl::StatusOr<report::Progress> BatchCompleter::GetProgress(uint64_t batch) {
 absl::StatusOr<std::map<uint64_t, absl::Status>> BatchCompleter::CompleteDone(
     const std::set<uint64_t>& batches) {
   std::vector<report::Progress> progresses;
+  std::map<uint64_t, absl::Status> unread;
   for (const uint64_t batch : batches) {
     absl::StatusOr<report::Progress> progress = GetProgress(batch);
     // The report has lost the batch: it is checked when its initiator has registered it again.
     if (absl::IsNotFound(progress.status())) continue;
+    if (base::IsTransient(progress.status())) {
+      unread[batch] = progress.status();
+      continue;
+    }
     MUSTER_RETURN_IF_ERROR(progress.status());
     progresses.push_back(*std::move(progress));
   }
   MUSTER_ASSIGN_OR_RETURN(auto obstacles, FinishAll(progresses, nullptr));
+  obstacles.merge(unread);
   for (const auto& [batch, why] : obstacles) {
     base::Log(base::kWarning, "whether a batch is complete will be asked again",
               {{"batch", batch}, {"why", why.ToString()}});

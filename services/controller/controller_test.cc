@@ -334,6 +334,28 @@ TEST_F(ControllerTest, SettlesTheResultsOfABatchWhoseReceiptIsRefusedAndAsksForI
   EXPECT_EQ(GetProgress().duplicates, 0);
 }
 
+// A check must not end the counting of the job.
+TEST_F(ControllerTest, ChecksABatchLaterWhileTheReportCannotBeRead) {
+  OpenBatch(1, /*seal=*/false);
+  Start();
+  Put({Result(0)});
+  host_->AwaitItems(1);
+  clock_.AwaitSleepers(1);
+  report_->BeUnreadable(true);
+  Seal();
+  absl::Status obstacle;
+  while (obstacle.ok()) {
+    clock_.Advance(absl::Seconds(1));  // between its tries
+    obstacle = controller_->CheckCompletion(kBatch);
+  }
+  EXPECT_THAT(obstacle.message(), HasSubstr("the report is put back"));
+  report_->BeUnreadable(false);
+  while (ledger_->Get(kBatch)->state != ledger::BatchState::kComplete) {
+    clock_.Advance(absl::Seconds(1));
+    controller_->CheckCompletion(kBatch).IgnoreError();
+  }
+}
+
 TEST_F(ControllerTest, CountsTheOtherBatchesWhileTheLedgerOfOneCannotBeRead) {
   constexpr uint64_t kDamaged = 8;
   OpenBatch(2);

@@ -53,6 +53,8 @@ class UnreliableReport final : public report::ReportStore {
     base::MutexLock lock(&mu_);
     before_receipt_ = std::move(event);
   }
+  // From now on, nothing can be read; or it can again.
+  void BeUnreadable(bool unreadable) { unreadable_ = unreadable; }
   int commits() const { return commits_; }
   int receipts() const { return receipts_; }  // that were asked for
 
@@ -99,7 +101,10 @@ class UnreliableReport final : public report::ReportStore {
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override {
     return report_->ForgetBatch(batch, max_rows);
   }
-  absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override { return report_->Read(); }
+  absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override {
+    if (unreadable_) return absl::UnavailableError("the report is put back");
+    return report_->Read();
+  }
 
  private:
   report::ReportStore* const report_;  // not owned
@@ -108,6 +113,7 @@ class UnreliableReport final : public report::ReportStore {
   std::function<absl::Status()> before_receipt_ ABSL_GUARDED_BY(mu_);
   std::atomic<int> commits_{0};
   std::atomic<int> receipts_{0};
+  std::atomic<bool> unreadable_{false};
 };
 
 // Batch records that answer Unavailable for as many of the next calls as the test says.
