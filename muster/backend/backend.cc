@@ -211,6 +211,11 @@ std::vector<NatsActivity> Backends::Activity() {
   return activity;
 }
 
+void Backends::LimitPatience(absl::Duration patience) {
+  base::MutexLock lock(&open_mu_);
+  for (nats::Connection* const connection : open_) connection->LimitPatience(patience);
+}
+
 namespace {
 
 NatsStream StreamOf(const nats::ListedStream& listed, absl::Time now) {

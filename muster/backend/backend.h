@@ -179,6 +179,9 @@ class Backends {
   // Of all open connections to NATS servers. Never waits for a server.
   std::vector<NatsActivity> Activity() ABSL_LOCKS_EXCLUDED(open_mu_);
 
+  // nats::Connection::LimitPatience of all of them.
+  void LimitPatience(absl::Duration patience) ABSL_LOCKS_EXCLUDED(open_mu_);
+
   // Fills `kept` with what these servers keep under the names that the stores of this object give,
   // and the queues of all accounts. Asks the servers; waits for none that is not connected. After
   // an error `kept` has what is known: Unavailable: a server did not answer in time;

@@ -103,6 +103,8 @@ class NatsConnection final : public Connection {
     return subscription;
   }
 
+  void LimitPatience(absl::Duration patience) override { requester_.LimitPatience(patience); }
+
   bool connected() const override {
     return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
   }

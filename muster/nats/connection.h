@@ -171,6 +171,11 @@ class Connection {
   virtual absl::StatusOr<std::unique_ptr<Following>> FollowChanges(
       std::function<void(bool connected)> call);
 
+  // For a process that is about to end: requests wait for `patience` from now at most for a server
+  // that is away, all together, and then are Unavailable at once until the connection is back.
+  // Those that are under way keep their timeouts.
+  virtual void LimitPatience(absl::Duration /*patience*/) {}
+
   virtual bool connected() const = 0;
   // How often the connection was lost and is back. It grows before anything is sent or received
   // over the new connection, and once the server knows the subscriptions.

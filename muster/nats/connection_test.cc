@@ -274,6 +274,32 @@ class Changes {
   bool connected_ ABSL_GUARDED_BY(mu_) = true;
 };
 
+TEST_F(ConnectionTest, WaitsNoLongerForALostServerOnceItsPatienceIsLimited) {
+  Changes changes;
+  const auto following = connection_->FollowChanges(changes.MessageHandler()).value();
+  const std::vector<Outgoing> three(3, {.subject = "echo"});
+  const auto take = [](const Incoming&) { return false; };
+  const auto to_hear = AllOf(HasSubstr("no answer from echo"), HasSubstr("about to end"));
+  connection_->LimitPatience(absl::ZeroDuration());
+  server_.Kill();
+  changes.Await(false);
+  for (const absl::Status& lost : {connection_->Request(three[0], absl::Hours(1)).status(),
+                                   connection_->RequestAll(three, absl::Hours(1)).status(),
+                                   connection_->RequestMany(three[0], absl::Hours(1), take)}) {
+    EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
+    EXPECT_THAT(lost.ToString(), to_hear);
+  }
+  // What is left of it is all that a request has.
+  connection_->LimitPatience(absl::Milliseconds(50));
+  EXPECT_THAT(connection_->Request(three[0], absl::Hours(1)).status().ToString(),
+              HasSubstr("no answer from echo"));
+  server_.Restart();
+  changes.Await(true);
+  const auto echo = Echo();
+  ASSERT_TRUE(connection_->Flush(kPatience).ok());
+  EXPECT_TRUE(connection_->Request({.subject = "echo", .data = "again"}, kPatience).ok());
+}
+
 // Publishes `text` until a publish is refused, at most `most` times; returns the number of accepted
 // publishes.
 size_t Fill(Connection& connection, const std::string& text, size_t most, absl::Status* refused) {

@@ -75,6 +75,19 @@ void Requester::End() {
   inboxes_.clear();
 }
 
+void Requester::LimitPatience(absl::Duration patience) {
+  patient_until_ = absl::ToInt64Nanoseconds(base::RealClock()->Monotonic() + patience);
+}
+
+absl::StatusOr<absl::Duration> Requester::PatienceOf(const Outgoing& request,
+                                                     absl::Duration timeout) const {
+  const int64_t until = patient_until_;
+  if (until == kForEver || IsConnected()) return timeout;
+  const absl::Duration patience = absl::Nanoseconds(until) - base::RealClock()->Monotonic();
+  if (patience > absl::ZeroDuration()) return std::min(timeout, patience);
+  return NoAnswer(request, "there is no connection, and this process is about to end");
+}
+
 absl::Status Requester::Send(const Outgoing& message, const std::string& reply) {
   MUSTER_ASSIGN_OR_RETURN(const MessagePtr made, MessageOf(message, reply));
   return SentStatus(natsConnection_PublishMsg(connection_, made.get()),
@@ -120,6 +133,8 @@ absl::StatusOr<Incoming> Requester::RequestOne(const Outgoing& request, absl::Du
 
 absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> Requester::RequestAll(
     absl::Span<const Outgoing> requests, absl::Duration timeout) {
+  if (requests.empty()) return std::vector<absl::StatusOr<Incoming>>();
+  MUSTER_ASSIGN_OR_RETURN(timeout, PatienceOf(requests.front(), timeout));
   const InFlight counted(&in_flight_, requests.size());
   if (requests.size() == 1) {
     return std::vector<absl::StatusOr<Incoming>>{RequestOne(requests.front(), timeout)};
@@ -152,6 +167,7 @@ absl::StatusOr<std::vector<absl::StatusOr<Incoming>>> Requester::RequestAll(
 
 absl::Status Requester::RequestMany(const Outgoing& request, absl::Duration timeout,
                                     absl::FunctionRef<bool(Incoming)> take) {
+  MUSTER_ASSIGN_OR_RETURN(timeout, PatienceOf(request, timeout));
   const InFlight counted(&in_flight_, 1);
   base::Clock* const clock = base::RealClock();
   const absl::Duration deadline = clock->Monotonic() + timeout;

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,10 +51,16 @@ class Requester {
   absl::Status RequestMany(const Outgoing& request, absl::Duration timeout,
                            absl::FunctionRef<bool(Incoming)> take) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // As Connection has it.
+  void LimitPatience(absl::Duration patience);
+
   // Requests that wait for an answer now.
   int64_t in_flight() const { return in_flight_; }
 
  private:
+  // How long a call may wait that has `timeout`: none, or less, for a server that is away.
+  // Unavailable: it need not begin.
+  absl::StatusOr<absl::Duration> PatienceOf(const Outgoing& request, absl::Duration timeout) const;
   // Sends off the messages that nats.c has gathered.
   absl::Status SendOff(absl::Duration timeout);
   absl::StatusOr<Incoming> RequestOne(const Outgoing& request, absl::Duration timeout);
@@ -67,6 +74,10 @@ class Requester {
   PendingReplies replies_;
   std::unique_ptr<CallbackSubscription> heard_replies_;
   std::atomic<int64_t> in_flight_{0};
+  // When requests cease to wait for a server that is away: nanoseconds of the real clock's
+  // Monotonic, or for ever.
+  static constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
+  std::atomic<int64_t> patient_until_{kForEver};
 
   base::Mutex mu_;
   std::vector<std::unique_ptr<ReplyInbox>> inboxes_ ABSL_GUARDED_BY(mu_);  // not in use

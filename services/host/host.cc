@@ -279,6 +279,8 @@ void Host::Drain() {
     draining_ = true;
     TellReadyLocked();
   }
+  // So that calls which nobody answers, one after the other, do not use the grace up.
+  backends_->LimitPatience(options_.drain_grace / 3);
   role_->Drain(options_.drain_grace);
   server_->Drain(std::max(absl::ZeroDuration(), end - clock_->Monotonic()));
   role_->Close();

@@ -10,7 +10,7 @@ class StopTest(FaultTest):
 
     def make_mesh(self):
         mesh = MeshTest.make_mesh(self)
-        mesh.role_options = ["--drain-grace", "12s"]
+        mesh.role_options = ["--drain-grace", "6s"]
         return mesh
 
     def test_a_stop_ends_with_0_while_the_nats_server_is_away_and_work_is_in_hand(self):
