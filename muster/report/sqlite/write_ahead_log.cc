@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
@@ -121,6 +122,14 @@ absl::StatusOr<int64_t> CommitsBehindDamage(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(const Scan again, ScanLog(file.get(), path));
   return again.damaged_at == first.damaged_at && again.commits_behind >= 2 ? again.commits_behind
                                                                            : 0;
+}
+
+absl::Status CheckLogOf(const std::string& report) {
+  MUSTER_ASSIGN_OR_RETURN(const int64_t lost, CommitsBehindDamage(report + "-wal"));
+  if (lost == 0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("its write-ahead log is damaged, with ", lost,
+                   " commits behind the damage: `muster check --repair` mends the report"));
 }
 
 }  // namespace muster::report::sqlite

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace muster::report::sqlite {
@@ -16,5 +17,9 @@ namespace muster::report::sqlite {
 // commit alone does not count: a power cut can keep its end and lose its beginning, and nobody was
 // told that it is there. What a process writes meanwhile is no damage. Errors as FileError's.
 absl::StatusOr<int64_t> CommitsBehindDamage(const std::string& path);
+
+// DataLoss: the log of `report` has lost commits like that. SQLite would go on without them, and
+// say nothing.
+absl::Status CheckLogOf(const std::string& report);
 
 }  // namespace muster::report::sqlite
