@@ -90,6 +90,13 @@ v1::ItemResult ControllerTest::DeadLetter(uint32_t index, const std::string& cau
   return result;
 }
 
+std::string ControllerTest::Together(const std::vector<v1::ItemResult>& results) {
+  v1::ItemResult whole;
+  whole.set_batch(results.front().batch());
+  for (const v1::ItemResult& result : results) whole.add_together(result.SerializeAsString());
+  return whole.SerializeAsString();
+}
+
 void ControllerTest::PutBodies(absl::Span<const std::string> bodies) {
   for (size_t first = 0; first < bodies.size(); first += queue::kMaxPutMessages) {
     std::vector<queue::NewMessage> messages;

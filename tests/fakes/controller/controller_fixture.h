@@ -273,6 +273,8 @@ class ControllerTest : public ::testing::Test {
   static v1::ItemResult Result(uint32_t index, const std::string& customer = "ann",
                                const std::string& revenue = "1.25");
   static v1::ItemResult DeadLetter(uint32_t index, const std::string& cause);
+  // The body of one message that holds `results`, of which there is at least one.
+  static std::string Together(const std::vector<v1::ItemResult>& results);
   // Puts the results into the output queue, without a trigger.
   void PutQuietly(const std::vector<v1::ItemResult>& results);
   void PutBody(const std::string& body) { PutBodies({body}); }
