@@ -8,7 +8,6 @@ import random
 import shutil
 import signal
 import threading
-import time
 
 import harness
 from harness import looks, retail_input
@@ -67,13 +66,11 @@ class OtherwiseMeanwhileTest(FaultTest):
     """Another program replaces a queue's stream in mid-batch."""
 
     def await_problem(self, *words):
-        end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        for _ in looks(READY_SECONDS):
             findings = json.loads(self.ask("doctor", "-o", "json").stdout)
             if any(f["what"] == "batch 1" and all(word in f["found"] for word in words)
                    for f in findings):
                 return
-            time.sleep(0.1)
         self.fail(f"nobody says {words}: {findings}")
 
     def replace(self, stream):
