@@ -127,6 +127,9 @@ class ReportReader {
   virtual absl::StatusOr<std::vector<std::string>> Jobs() = 0;
   // The numbers of a job's batches, in order. Reads the row of each batch.
   virtual absl::StatusOr<std::vector<uint64_t>> BatchesOf(absl::string_view job) = 0;
+  // The names of the jobs of which there is what ForgetJob deletes, in order. Reads the row of each
+  // batch.
+  virtual absl::StatusOr<std::vector<std::string>> JobsWithoutBatches() = 0;
   // All there are, with their counts, in order of number: for a check.
   virtual absl::StatusOr<std::vector<Progress>> Batches() = 0;
   virtual absl::StatusOr<Progress> GetProgress(uint64_t batch) = 0;
@@ -267,6 +270,11 @@ class ReportStore {
   // rejections and those that name it: up to about `max_rows` rows, in one transaction. True: the
   // report no longer knows the batch. Between the calls readers find a part.
   virtual absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) = 0;
+
+  // Deletes what the report has of a job beside its batches: the tables of its groups, and the
+  // columns of its outputs. Does nothing while it has a batch of the job; the next one that is
+  // registered makes them anew.
+  virtual absl::Status ForgetJob(const std::string& job) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<ReportReader>> Read() = 0;
 };

@@ -114,15 +114,20 @@ absl::Status ControllerRole::BeginCounting(const host::Stores& stores,
   MUSTER_RETURN_IF_ERROR(BeginKnownJobs(counting.get()));
   base::MutexLock lock(&mu_);
   counting_ = counting;
+  forgotten_jobs_ = std::make_unique<ForgottenJobs>(
+      &report_, [this](const std::string& job) { return jobs_->Has(job); }, clock_);
   return absl::OkStatus();
 }
 
 void ControllerRole::EndCounting() {
   std::shared_ptr<ControllerSupervisor> ended;
+  std::unique_ptr<ForgottenJobs> forgotten_jobs;
   {
     base::MutexLock lock(&mu_);
     ended.swap(counting_);
+    forgotten_jobs.swap(forgotten_jobs_);
   }
+  forgotten_jobs.reset();
   if (ended != nullptr) ended->Stop();
   report_.RefuseChanges();
 }

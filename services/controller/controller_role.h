@@ -20,6 +20,7 @@
 #include "services/controller/controller.h"
 #include "services/controller/controller_seat.h"
 #include "services/controller/controller_supervisor.h"
+#include "services/controller/forgotten_jobs.h"
 #include "services/controller/report_ownership.h"
 #include "services/controller/report_service.h"
 #include "services/controller/switched_report.h"
@@ -93,6 +94,7 @@ class ControllerRole final : public host::Role {
   mutable base::Mutex mu_;
   // Shared with the calls that are under way.
   std::shared_ptr<ControllerSupervisor> counting_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<ForgottenJobs> forgotten_jobs_ ABSL_GUARDED_BY(mu_);  // while it counts
   std::unique_ptr<ReportService> report_service_;
 };
 

@@ -85,6 +85,11 @@ absl::StatusOr<bool> SwitchedReport::ForgetBatch(uint64_t batch, int64_t max_row
   return store->ForgetBatch(batch, max_rows);
 }
 
+absl::Status SwitchedReport::ForgetJob(const std::string& job) {
+  MUSTER_ASSIGN_OR_RETURN(const Store store, Writable());
+  return store->ForgetJob(job);
+}
+
 absl::StatusOr<std::unique_ptr<report::ReportReader>> SwitchedReport::Read() {
   Store store;
   {

@@ -40,6 +40,7 @@ class SwitchedReport final : public report::ReportStore {
                                       absl::Span<const report::RetriedTransaction> transactions,
                                       uint64_t retried_in) override;
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override;
+  absl::Status ForgetJob(const std::string& job) override;
   absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override;
 
  private:

@@ -25,6 +25,7 @@
 #include "muster/input/byte_source.h"
 #include "muster/item/queue_names.h"
 #include "muster/os/temp_dir.h"
+#include "muster/report/sqlite/sqlite_report_store.h"
 #include "muster/rpc/channel.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/job_service.grpc.pb.h"
@@ -73,11 +74,13 @@ struct Held {
   size_t descriptors = 0;
   size_t files = 0;  // in the data directory
   size_t queues = 0;
+  size_t forgotten_jobs = 0;  // without a batch, of which the report has tables all the same
   size_t heap_bytes = 0;  // most of it RocksDB's memtables, which take days to reach their bounds
 
   friend std::ostream& operator<<(std::ostream& out, const Held& held) {
     return out << held.threads << " threads, " << held.descriptors << " descriptors, " << held.files
-               << " files, " << held.queues << " queues, " << held.heap_bytes / 1024 << " KiB";
+               << " files, " << held.queues << " queues, " << held.forgotten_jobs << " jobs, "
+               << held.heap_bytes / 1024 << " KiB";
   }
 };
 
@@ -218,6 +221,13 @@ class DayTest : public ::testing::Test {
       if (entry.is_regular_file() && !IsTable(entry)) ++held.files;
     }
     held.queues = Queues().value_or(0);
+    held.forgotten_jobs = report::sqlite::OpenSqliteReport(dir_ / "report.db", {.read_only = true})
+                              .value()
+                              ->Read()
+                              .value()
+                              ->JobsWithoutBatches()
+                              .value()
+                              .size();
     held.heap_bytes = mallinfo2().uordblks;
     return held;
   }
@@ -274,6 +284,8 @@ TEST_F(DayTest, LeavesWhatAnEarlyHourLeft) {
   EXPECT_LE(late.descriptors, early.descriptors + 10);
   EXPECT_LE(late.queues, early.queues);
   EXPECT_LE(late.files, early.files + 20);
+  // Those whose batches went since the controller looked last.
+  EXPECT_LE(late.forgotten_jobs, kJobsAnHour);
 }
 
 }  // namespace

@@ -234,6 +234,7 @@ absl::Status CommitRun::AddRowsOf(uint64_t batch, const GroupTable& table,
                                   const report::RowMerger& merger) {
   auto it = add_row_->find(table.name);
   if (it == add_row_->end()) {
+    if (add_row_->size() >= kMaxAddRowStatements) add_row_->clear();
     MUSTER_ASSIGN_OR_RETURN(Statement statement, connection_->Prepare(AddRowSql(table)));
     it = add_row_->emplace(table.name, std::move(statement)).first;
   }

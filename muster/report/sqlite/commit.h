@@ -3,6 +3,7 @@
 // CommitRun: one commit of the report, inside of the caller's transaction.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -22,7 +23,9 @@
 
 namespace muster::report::sqlite {
 
-// The prepared statements that add to the groups' tables, by the name of the table.
+// The prepared statements that add to the groups' tables, by the name of the table; some kilobytes
+// each.
+inline constexpr size_t kMaxAddRowStatements = 256;
 using AddRowStatements = absl::flat_hash_map<std::string, Statement>;
 
 // Not thread-safe; used once.

@@ -89,4 +89,41 @@ absl::StatusOr<bool> ForgetBatch(Connection* connection, uint64_t batch, int64_t
   return true;
 }
 
+absl::Status ForgetJob(Connection* connection, absl::string_view job) {
+  MUSTER_ASSIGN_OR_RETURN(Statement batch,
+                          connection->Prepare("SELECT 1 FROM muster_batch WHERE job = ? LIMIT 1"));
+  MUSTER_ASSIGN_OR_RETURN(const bool has_batch, batch.Bind(job).Step());
+  if (has_batch) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(Statement of_job,
+                          connection->Prepare("SELECT name FROM muster_table WHERE job = ?"));
+  of_job.Bind(job);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> tables,
+                          of_job.Collect([&] { return std::string(of_job.Text(0)); }));
+  for (const std::string& table : tables) {
+    MUSTER_ASSIGN_OR_RETURN(Statement columns,
+                            connection->Prepare("DELETE FROM muster_column WHERE table_name = ?"));
+    MUSTER_RETURN_IF_ERROR(columns.Run(table));
+    MUSTER_RETURN_IF_ERROR(
+        connection->Execute(absl::StrCat("DROP TABLE ", QuoteIdentifier(table))));
+  }
+  for (const char* table : {"muster_table", "muster_job_table", "muster_output_column"}) {
+    MUSTER_ASSIGN_OR_RETURN(Statement statement, connection->Prepare(absl::StrCat(
+                                                     "DELETE FROM ", table, " WHERE job = ?")));
+    MUSTER_RETURN_IF_ERROR(statement.Run(job));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> JobsWithoutBatches(Connection* connection) {
+  std::string jobs = "SELECT job FROM muster_table UNION SELECT job FROM muster_job_table";
+  // An older muster made the file.
+  MUSTER_ASSIGN_OR_RETURN(const bool has_outputs,
+                          HasTable(connection, "main", "muster_output_column"));
+  if (has_outputs) absl::StrAppend(&jobs, " UNION SELECT job FROM muster_output_column");
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      connection->Prepare(absl::StrCat(jobs, " EXCEPT SELECT job FROM muster_batch ORDER BY job")));
+  return query.Collect([&] { return std::string(query.Text(0)); });
+}
+
 }  // namespace muster::report::sqlite

@@ -13,6 +13,7 @@
 #include "muster/base/status.h"
 #include "muster/report/counted_item.h"
 #include "muster/report/sqlite/output_rows.h"
+#include "muster/report/sqlite/removal.h"
 #include "muster/report/sqlite/retries.h"
 #include "muster/report/sqlite/rows.h"
 #include "muster/report/sqlite/schema.h"
@@ -99,6 +100,10 @@ class SqliteReportReader final : public report::ReportReader {
         connection_->Prepare("SELECT batch FROM muster_batch WHERE job = ? ORDER BY batch"));
     query.Bind(job);
     return query.Collect([&] { return static_cast<uint64_t>(query.Int(0)); });
+  }
+
+  absl::StatusOr<std::vector<std::string>> JobsWithoutBatches() override {
+    return sqlite::JobsWithoutBatches(connection_);
   }
 
   absl::StatusOr<std::vector<report::Progress>> Batches() override {

@@ -139,6 +139,12 @@ class SqliteReportStore final : public report::ReportStore {
     return done;
   }
 
+  absl::Status ForgetJob(const std::string& job) override {
+    base::MutexLock lock(&mu_);
+    MUSTER_RETURN_IF_ERROR(CheckWritable());
+    return base::Annotate(writer_->ForgetJob(job), path_);
+  }
+
   absl::StatusOr<report::Receipt> Complete(const report::BatchFacts& facts) override {
     MUSTER_RETURN_IF_ERROR(CheckWritable());
     absl::StatusOr<report::Receipt> receipt;

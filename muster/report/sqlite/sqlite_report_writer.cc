@@ -158,6 +158,13 @@ absl::StatusOr<bool> SqliteReportWriter::ForgetBatch(uint64_t batch, int64_t max
   return done;
 }
 
+absl::Status SqliteReportWriter::ForgetJob(const std::string& job) {
+  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Begin());
+  add_row_.clear();
+  MUSTER_RETURN_IF_ERROR(sqlite::ForgetJob(connection_.get(), job));
+  return transaction.Commit();
+}
+
 absl::StatusOr<report::Receipt> SqliteReportWriter::Complete(const report::BatchFacts& facts) {
   MUSTER_ASSIGN_OR_RETURN(const report::Progress progress,
                           LoadStanding(connection_.get(), facts.batch));

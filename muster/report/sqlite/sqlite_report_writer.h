@@ -53,6 +53,7 @@ class SqliteReportWriter {
                                       absl::Span<const report::RetriedTransaction> transactions,
                                       uint64_t retried_in);
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows);
+  absl::Status ForgetJob(const std::string& job);
 
  private:
   SqliteReportWriter(const SqliteOptions& options, uint64_t epoch, os::FileDescriptor lock,

@@ -233,6 +233,30 @@ TEST_P(ReportConformanceTest, GivesABatchNumberToOneOwner) {
   EXPECT_TRUE(store()->RegisterBatch(second).ok()) << "nothing of it is left";
 }
 
+// The tables of jobs that were deleted filled the report, and the memory of all that had it open.
+TEST_P(ReportConformanceTest, ForgetsAJobOnceItHasNoBatchOfIt) {
+  BatchShape other = Shop(kBatch + 1);
+  other.job = "market";
+  ASSERT_TRUE(store()->RegisterBatch(other).ok());
+  CommitAll({Item(0, "ann", "1", 1)});
+  EXPECT_THAT(Read()->JobsWithoutBatches().value(), IsEmpty());
+  ASSERT_TRUE(store()->ForgetJob("shop").ok());
+  EXPECT_THAT(Rows("by_customer"), ElementsAre("ann: 1.00 1")) << "it has a batch";
+  ASSERT_TRUE(store()->ForgetBatch(kBatch, 100).value());
+  EXPECT_THAT(Read()->JobsWithoutBatches().value(), ElementsAre("shop"));
+  ASSERT_TRUE(store()->ForgetJob("shop").ok());
+  EXPECT_THAT(Read()->JobsWithoutBatches().value(), IsEmpty());
+  ASSERT_TRUE(store()->ForgetJob("shop").ok()) << "there is nothing of it any more";
+  // The job is there again, with other columns in the group of that name.
+  BatchShape changed = Shop();
+  changed.groups.front().keys = {"street", "house"};
+  ASSERT_TRUE(store()->RegisterBatch(changed).ok());
+  CountedItem item = Item(0, "ann", "1", 1);
+  item.groups.front().rows.front().keys = {"high street", "7"};
+  CommitAll({item});
+  EXPECT_THAT(Rows("by_customer"), ElementsAre("high street|7: 1.00 1"));
+}
+
 TEST_P(ReportConformanceTest, ForgetsABatchStepByStepAndNoOther) {
   constexpr uint64_t kOther = kBatch + 1;
   ASSERT_TRUE(store()->RegisterBatch(Shop(kOther)).ok());

@@ -101,6 +101,7 @@ class UnreliableReport final : public report::ReportStore {
   absl::StatusOr<bool> ForgetBatch(uint64_t batch, int64_t max_rows) override {
     return report_->ForgetBatch(batch, max_rows);
   }
+  absl::Status ForgetJob(const std::string& job) override { return report_->ForgetJob(job); }
   absl::StatusOr<std::unique_ptr<report::ReportReader>> Read() override {
     if (unreadable_) return absl::UnavailableError("the report is put back");
     return report_->Read();
