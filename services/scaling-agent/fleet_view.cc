@@ -59,6 +59,7 @@ FleetLook FleetView::Look(const FleetSigns& all) {
   std::vector<WorkerLoad> able;
   std::copy_if(signs.workers.begin(), signs.workers.end(), std::back_inserter(able), CanWork);
   NoteIdleness(signs);
+  NoteJobless(signs);
   NotePlatform(signs);
   Tally tally;
   tally.draining = static_cast<int>(all.state.replicas.size() - signs.state.replicas.size());
@@ -118,6 +119,18 @@ void FleetView::NoteIdleness(const FleetSigns& signs) {
     idle_since[worker.instance] = std::min(since, signs.now);
   }
   idle_since_ = std::move(idle_since);
+}
+
+// A job in trouble ends the wait, unless it has been one for a job until then.
+void FleetView::NoteJobless(const FleetSigns& signs) {
+  std::map<std::string, absl::Time> jobless_since;
+  for (const WorkerLoad& worker : signs.workers) {
+    const auto before = jobless_since_.find(worker.instance);
+    const absl::Time since = before != jobless_since_.end() ? before->second : worker.heard;
+    const bool has_waited = worker.heard - since >= kJobWait;
+    if (worker.jobless || (has_waited && !worker.listens)) jobless_since[worker.instance] = since;
+  }
+  jobless_since_ = std::move(jobless_since);
 }
 
 void FleetView::NotePlatform(const FleetSigns& signs) {
@@ -195,7 +208,9 @@ void FleetView::TakeStarting(const Replica& replica, const FleetSigns& signs, Ta
   const absl::Time since = MadeAt(replica, signs);
   tally->starting.push_back(since + speed_.ColdStart());
   const bool starts_anew = were_ready_.count(replica.name) == 0 && since >= watched_since_;
-  if (!replica.name.empty() && starts_anew) tally->still_starting[replica.name] = since;
+  const auto jobless = jobless_since_.find(replica.instance);
+  const bool waits = jobless != jobless_since_.end() && signs.now - jobless->second >= kJobWait;
+  if (!replica.name.empty() && starts_anew && !waits) tally->still_starting[replica.name] = since;
 }
 
 void FleetView::TakeReplicas(const FleetSigns& signs, Tally* tally) {

@@ -16,7 +16,8 @@
 // still run: as long as the platform calls them ready they count as ready, at the last known speed.
 //
 // FleetView learns cold starts from replicas that it saw from the beginning of their start, each
-// once: a replica that falls silent and sends heartbeats again has not started.
+// once: a replica that falls silent and sends heartbeats again has not started, and one that is
+// there and waits for its first job does not start slowly.
 #pragma once
 
 #include <map>
@@ -78,6 +79,7 @@ class FleetView {
   };
 
   void NoteIdleness(const FleetSigns& signs);
+  void NoteJobless(const FleetSigns& signs);
   void NotePlatform(const FleetSigns& signs);
   bool HasLostReports(const FleetSigns& signs) const;
   absl::Time OrderedBy(const FleetSigns& signs) const;
@@ -92,10 +94,11 @@ class FleetView {
   LearnedSpeed speed_;
   const int max_tasks_;
   const telemetry::Histogram cold_starts_;
-  std::map<std::string, absl::Time> idle_since_;  // by instance
-  std::map<std::string, absl::Time> starting_;    // by name: since when
-  std::set<std::string> were_ready_;              // names of the replicas that the platform shows
-  std::map<std::string, Appearance> appeared_;    // by name, of those that the platform shows
+  std::map<std::string, absl::Time> idle_since_;     // by instance
+  std::map<std::string, absl::Time> jobless_since_;  // the same, until they have a queue
+  std::map<std::string, absl::Time> starting_;       // by name: since when
+  std::set<std::string> were_ready_;            // names of the replicas that the platform shows
+  std::map<std::string, Appearance> appeared_;  // by name, of those that the platform shows
   absl::Time watched_since_ = absl::InfiniteFuture();  // the platform, without a gap
   absl::Time watched_until_ = absl::InfinitePast();    // the same
   int tasks_ = 0;                                      // of the replicas that reported last

@@ -440,6 +440,44 @@ TEST_F(FleetViewTest, LearnsNoColdStartOfOneThatFellSilentAndIsHeardAgain) {
   EXPECT_EQ(look.estimates.cold_start, absl::Seconds(30));
 }
 
+// A pool may be there before its first job is. An hour's wait for one is no slow start.
+TEST_F(FleetViewTest, LearnsNoColdStartOfOneThatWaitedForAJob) {
+  Have("a", ReplicaState::kStarting);
+  Look();
+  v1::Heartbeat beat = BeatOf("a", 1);
+  beat.clear_jobs();
+  for (int i = 0; i < 1800; ++i) {
+    beat.set_sequence(i + 1);
+    signs_.now += absl::Seconds(2);
+    Hear(beat);
+    Look();
+  }
+  beat.add_jobs()->set_trouble("its handler is not there yet");
+  Hear(beat);
+  LookAfter(absl::Seconds(2));
+  Hear(BeatOf("a", 2000));
+  const FleetLook look = LookAfter(absl::Seconds(2));
+  EXPECT_EQ(look.fleet.ready, 1);
+  EXPECT_EQ(look.estimates.cold_start, absl::Seconds(30));
+}
+
+// A processor sends its first heartbeat before it has looked for jobs, and a handler may need long
+// to start.
+TEST_F(FleetViewTest, LearnsTheColdStartOfOneWhoseHandlerStartsSlowly) {
+  Have("a", ReplicaState::kStarting);
+  Look();
+  v1::Heartbeat beat = BeatOf("a", 1);
+  beat.clear_jobs();
+  Hear(beat);
+  LookAfter(absl::Seconds(5));
+  beat.add_jobs()->set_trouble("its handler is not there yet");
+  Hear(beat);
+  LookAfter(absl::Seconds(5));
+  LookAfter(absl::Seconds(80));
+  Hear(BeatOf("a", 2));
+  EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(90));
+}
+
 // Otherwise a platform whose clock is behind would have the agent start others in the place of all
 // that start, and learn cold starts that are longer than the promise.
 TEST_F(FleetViewTest, TakesNoClockOfThePlatformForItsOwn) {

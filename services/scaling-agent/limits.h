@@ -61,6 +61,9 @@ inline constexpr double kLeastBusyShare = 0.2;
 // From a replica's first heartbeat at work until its figures count: one regular heartbeat period,
 // even if newcomers make it send heartbeats more often.
 inline constexpr absl::Duration kWarmUp = absl::Seconds(2);
+// A replica whose heartbeats name no job for so long waits for one. Each processor sends its first
+// heartbeats before it has looked for its jobs: the next ones come every two seconds.
+inline constexpr absl::Duration kJobWait = absl::Seconds(10);
 // With fewer items per thread in a heartbeat's window, the items at the window's ends make the rate
 // wrong by a tenth.
 inline constexpr double kFewItems = 10;

@@ -73,10 +73,13 @@ WorkerLoad LoadOf(const bus::RosterEntry& entry, absl::string_view account,
   load.cpu_cores = SaneFigure(entry.heartbeat.cpu_cores());
   const double window =
       SaneFigure(absl::ToDoubleSeconds(base::FromProto(entry.heartbeat.window())));
+  bool has_trouble = false;
   for (const v1::JobLoad& job : entry.heartbeat.jobs()) {
     AddHands(job, &load);
     if (WorksOn(job, account, queues)) AddSpeed(job, window, &load);
+    has_trouble |= !job.trouble().empty();
   }
+  load.jobless = !load.listens && !has_trouble;
   return load;
 }
 

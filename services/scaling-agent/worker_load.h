@@ -26,6 +26,7 @@ struct WorkerLoad {
   bool silent = false;   // its last heartbeat is too old
   bool listens = false;  // to one of the target's queues
   bool waits = false;    // parked, for a release: it takes no work until a person lets it go
+  bool jobless = false;  // none of its jobs works on the target's queues, or is kept from it
 
   // Over all jobs of the processor, because letting it go stops them all.
   int64_t unsettled = 0;
