@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 import uuid
 
 import chart
@@ -60,8 +61,16 @@ tolerate: {{rejected: 0}}
 sla: {{max: 60s}}
 """
 
+# Half a second each with one thread in each of 8 processors: long enough to break something meanwhile. Where the
+# machine is so busy that it is not, a longer batch is.
+ITEM_SECONDS = 0.5
+ITEMS, *LONGER = 160, 480, 1440
+
 SMALL = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}}
 MOST_PROCESSORS = 8
+# The agent aims at 20 s, and promises much more: where a cold start takes longer than the promise it keeps processors
+# on standby, and on a busy machine one may well take longer than 20 s.
+SCALE = {"max": MOST_PROCESSORS, "sla": {"max": "20m", "aim": "20s"}}
 VALUES = {
     "nats": {"resources": SMALL, "fileStore": "1GB"},
     "initiator": {"resources": SMALL, "drainGraceSeconds": 10},
@@ -69,8 +78,7 @@ VALUES = {
     "processor": {"resources": SMALL, "drainGraceSeconds": 10, "threads": 1, "handlerPrograms": ["/slow"],
                   "extraVolumes": [{"name": "slow", "configMap": {"name": "slow"}}],
                   "extraVolumeMounts": [{"name": "slow", "mountPath": "/slow", "readOnly": True}]},
-    "pools": {"default": {"jobs": ["helm-test", "slow"],
-                          "scale": {"max": MOST_PROCESSORS, "sla": {"max": "20s"}}}},
+    "pools": {"default": {"jobs": ["helm-test", "slow"], "scale": SCALE}},
     "scaler": {"mode": "agent", "agent": {"resources": SMALL, "coldStart": "5s"}},
 }
 
@@ -104,25 +112,34 @@ def tell(sentence):
 
 
 class PodWatch:
-    """Follows the processors' pods in a `with` block: when each was first seen, and first Ready."""
-
-    LINE = ("{.metadata.name} [{.metadata.deletionTimestamp}] "
-            '{.status.conditions[?(@.type=="Ready")].status}{"\\n"}')
+    """Follows the processors' pods in a `with` block: when each was first seen, and first Ready, and which of them
+    had a container that the kernel killed for its memory. It hears of all that happened since it was made, however
+    late."""
 
     def __init__(self, mesh):
-        self.process = subprocess.Popen(
-            mesh.kubectl_command("get", "pods", "--selector", PROCESSORS, "--watch-only",
-                                 "--output", f"jsonpath={self.LINE}"), stdout=subprocess.PIPE, text=True)
-        self.made, self.ready = {}, {}
+        pods = f"/api/v1/namespaces/{mesh.space}/pods?labelSelector={urllib.parse.quote(PROCESSORS)}"
+        listed = json.loads(mesh.must("get", "--raw", pods))
+        self.made, self.ready, self.killed_for_memory = {}, {}, set()
+        for pod in listed["items"]:
+            self.note(pod)
+        since = f"resourceVersion={listed['metadata']['resourceVersion']}"
+        self.process = subprocess.Popen(mesh.kubectl_command("get", "--raw", f"{pods}&watch=true&{since}"),
+                                        stdout=subprocess.PIPE, text=True)
         self.thread = threading.Thread(target=self.read)
 
     def read(self):
         for line in self.process.stdout:
-            name, *_, ready = line.split()
-            now = time.monotonic()
-            self.made.setdefault(name, now)
-            if ready == "True":
-                self.ready.setdefault(name, now)
+            self.note(json.loads(line)["object"])
+
+    def note(self, pod):
+        name, status, now = pod["metadata"]["name"], pod["status"], time.monotonic()
+        self.made.setdefault(name, now)
+        if is_ready(pod):
+            self.ready.setdefault(name, now)
+        for container in status.get("containerStatuses", []):
+            for state in (container["state"], container["lastState"]):
+                if state.get("terminated", {}).get("reason") == "OOMKilled":
+                    self.killed_for_memory.add(name)
 
     def __enter__(self):
         self.thread.start()
@@ -133,6 +150,10 @@ class PodWatch:
         self.process.wait()
         self.thread.join()
         self.process.stdout.close()
+
+
+def is_ready(pod):
+    return any((each["type"], each["status"]) == ("Ready", "True") for each in pod["status"].get("conditions", []))
 
 
 class NodeMesh:
@@ -216,10 +237,8 @@ class NodeMesh:
         return {pod["metadata"]["name"]: pod for pod in listed["items"]}
 
     def ready_processors(self):
-        def is_ready(pod):
-            conditions = {each["type"]: each["status"] for each in pod["status"].get("conditions", [])}
-            return "deletionTimestamp" not in pod["metadata"] and conditions.get("Ready") == "True"
-        return [name for name, pod in self.pods().items() if is_ready(pod)]
+        return [name for name, pod in self.pods().items()
+                if is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
 
     def lives(self, pod):
         """Differs after the pod's container or the pod itself was started anew."""
@@ -227,16 +246,20 @@ class NodeMesh:
                          "jsonpath={.metadata.uid} {.status.containerStatuses[0].restartCount}")
 
     def kill(self, pod):
-        """Ends the pod's processes without a warning. On a cluster that is not on this machine the pod is removed
-        at once instead, and its processes get a second for their last words."""
+        """Ends the pod's processes without a warning, and returns whether there was one. On a cluster that is not on
+        this machine the pod is removed at once instead, and its processes get a second for their last words."""
         if "MUSTER_TEST_CLUSTER" not in os.environ:
-            self.must("delete", "pod", pod, "--grace-period=0", "--force")
-            return
-        uid = self.must("get", "pod", pod, "--output", "jsonpath={.metadata.uid}")
+            return self.kubectl("delete", "pod", pod, "--grace-period=0", "--force").returncode == 0
+        found = self.kubectl("get", "pod", pod, "--output", "jsonpath={.metadata.uid}")
+        if found.returncode != 0:
+            return False
+        uid, has_killed = found.stdout, False
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if f"pod{uid}" in (folder / "cgroup").read_text() and (folder / "comm").read_text() != "pause\n":
                     os.kill(int(folder.name), signal.SIGKILL)
+                    has_killed = True
+        return has_killed
 
     def diagnosis(self):
         """What those who look into a failure want to see first."""
@@ -268,8 +291,21 @@ class NodeTest(chart.ChartTest):
         """Waits until so many items of the batch are counted."""
         def counted():
             found = self.mesh.answer("batch", "get", batch)
-            return found if found and found["items_counted"] >= items else None
+            known = found and found["items_counted"] is not None  # while the controller is reached
+            return found if known and found["items_counted"] >= items else None
         return self.await_that(f"batch {batch} has {items} items counted", counted)
+
+    def disturb(self, name, act, is_quick=False):
+        """Calls `act` while a batch is in progress, and returns the batch and how many items it has. `act` returns
+        False where it found nothing to disturb; a quick one is over before the batch is."""
+        for items in (ITEMS, *LONGER):
+            batch = self.mesh.submit(items, ITEM_SECONDS, f"{name}-{items}")
+            if self.await_counted(batch, 5)["items_counted"] < items and act() and (
+                    not is_quick or self.await_counted(batch, 0)["items_counted"] < items):
+                return batch, items
+            tell(f"the batch of {items} items was over before the disturbance")
+            self.assert_exact(batch, items)
+        return self.fail("each batch was over before the disturbance")
 
     def await_nobody(self):
         self.await_that("the agent has let all processors go", lambda: not self.mesh.pods())

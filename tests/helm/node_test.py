@@ -17,21 +17,20 @@ import unittest
 
 import chart
 import node
-from node import PATIENCE_SECONDS, NodeMesh, NodeTest, PodWatch, tell
+from node import ITEM_SECONDS, ITEMS, PATIENCE_SECONDS, NodeMesh, NodeTest, PodWatch, tell
 
 sys.path.insert(0, str(chart.ROOT / "tests/integration"))
 from nats_secrets import Authority  # noqa: E402
 
 MESH = None
-# Half a second each with one thread in each of 8 processors: long enough to break something meanwhile.
-ITEMS, ITEM_SECONDS = 160, 0.5
+FIRST_BATCH_SECONDS = None  # from the install until it was complete: how busy the machine is
 OUTAGE_SECONDS = 60
 
 
 def setUpModule():
     if "MUSTER_TEST_KUBECONFIG" not in os.environ or "MUSTER_TEST_IMAGE" not in os.environ:
         raise unittest.SkipTest("MUSTER_TEST_KUBECONFIG and MUSTER_TEST_IMAGE name no cluster with an image")
-    global MESH
+    global MESH, FIRST_BATCH_SECONDS
     MESH = NodeMesh(node.VALUES)
     unittest.addModuleCleanup(MESH.remove)
     MESH.make_namespace()
@@ -42,7 +41,8 @@ def setUpModule():
     while "completed" not in (MESH.answer("batch", "get", first) or {}):
         if time.monotonic() - begun > PATIENCE_SECONDS:
             raise AssertionError("there is no first batch" + MESH.diagnosis())
-    tell(f"the first batch was complete {time.monotonic() - begun:.1f} s after the install began")
+    FIRST_BATCH_SECONDS = time.monotonic() - begun
+    tell(f"the first batch was complete {FIRST_BATCH_SECONDS:.1f} s after the install began")
 
 
 class InstalledTest(NodeTest):
@@ -98,52 +98,43 @@ class DisturbedTest(NodeTest):
     def setUp(self):
         self.mesh = MESH
         self.name = self._testMethodName.replace("_", "-")[5:45].strip("-")
-        self.batch = self.mesh.submit(ITEMS, ITEM_SECONDS, self.name)
-        found = self.await_counted(self.batch, 5)
-        self.assertLess(found["items_counted"], ITEMS, "the batch was over before the disturbance")
 
-    def counted(self):
-        found = self.mesh.answer("batch", "get", self.batch)
-        return found["items_counted"] if found else None
-
-    def assert_in_progress(self):
-        self.assertLess(self.counted(), ITEMS, "the batch was over before the disturbance")
+    def with_a_ready_processor(self, act):
+        """Calls `act` with one, and fails as it does; False: they have gone again."""
+        return any(act(each) for each in self.mesh.ready_processors()[:1])
 
     def test_a_rolling_upgrade_of_the_processors_loses_nothing(self):
-        before = set(self.mesh.pods())
-        took = self.mesh.apply_chart("upgrade", "--set", f"pools.default.podAnnotations.release={self.name}")
-        tell(f"helm upgrade --wait took {took:.1f} s")
-        done = self.assert_exact(self.batch, ITEMS)
+        before = set()
+
+        def upgrade():
+            before.update(self.mesh.pods())
+            took = self.mesh.apply_chart("upgrade", "--set", f"pools.default.podAnnotations.release={self.name}")
+            tell(f"helm upgrade --wait took {took:.1f} s")
+            return True
+        batch, items = self.disturb(self.name, upgrade)
+        done = self.assert_exact(batch, items)
         self.await_that("the old processors are gone", lambda: not before & set(self.mesh.pods()))
         # Those that leave finish what they have in hand and give the rest back.
-        self.assertEqual((done["attempts"], done["duplicates_dropped"]), (ITEMS, 0))
+        self.assertEqual((done["attempts"], done["duplicates_dropped"]), (items, 0))
 
     def test_a_processor_that_is_deleted_finishes_its_work_first(self):
-        [first, *_] = self.await_that("a processor is ready", self.mesh.ready_processors)
-        self.mesh.must("delete", "pod", first)
-        self.assert_in_progress()
-        done = self.assert_exact(self.batch, ITEMS)
-        self.assertEqual((done["attempts"], done["duplicates_dropped"]), (ITEMS, 0))
+        batch, items = self.disturb(self.name, lambda: self.with_a_ready_processor(
+            lambda pod: self.mesh.kubectl("delete", "pod", pod, "--wait=false").returncode == 0), is_quick=True)
+        done = self.assert_exact(batch, items)
+        self.assertEqual((done["attempts"], done["duplicates_dropped"]), (items, 0))
 
     def test_a_processor_that_is_killed_loses_nothing(self):
-        [first, *_] = self.await_that("a processor is ready", self.mesh.ready_processors)
-        self.mesh.kill(first)
-        self.assert_in_progress()
-        self.assert_exact(self.batch, ITEMS)
+        self.assert_exact(*self.disturb(self.name, lambda: self.with_a_ready_processor(self.mesh.kill), is_quick=True))
 
     def test_nats_that_is_killed_comes_back_with_all_it_had(self):
         before = self.mesh.lives("muster-nats-0")
-        self.mesh.kill("muster-nats-0")
-        self.assert_in_progress()
-        self.assert_exact(self.batch, ITEMS)
+        self.assert_exact(*self.disturb(self.name, lambda: self.mesh.kill("muster-nats-0"), is_quick=True))
         self.assertNotEqual(self.mesh.lives("muster-nats-0"), before)
 
     def test_the_controller_and_the_initiator_that_are_killed_come_back_with_all_they_had(self):
         both = ("muster-controller-0", "muster-initiator-0")
         before = [self.mesh.lives(pod) for pod in both]
-        for pod in both:
-            self.mesh.kill(pod)
-        self.assert_exact(self.batch, ITEMS)
+        self.assert_exact(*self.disturb(self.name, lambda: all([self.mesh.kill(pod) for pod in both])))
         for pod, life in zip(both, before):
             self.assertNotEqual(self.mesh.lives(pod), life)
 
@@ -172,13 +163,16 @@ class ReleaseTest(NodeTest):
     def test_a_rollback_in_mid_batch_loses_nothing(self):
         changed = [word for service in self.SERVICES for word in ("--set", f"{service}.podAnnotations.release=next")]
         self.mesh.apply_chart("upgrade", *changed)
-        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "rollback")
-        self.assertLess(self.await_counted(batch, 5)["items_counted"], ITEMS)
-        before, begun = self.own_pods(), time.monotonic()
-        done = self.mesh.helm("rollback", "--wait")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + self.mesh.diagnosis())
-        tell(f"helm rollback --wait took {time.monotonic() - begun:.1f} s")
-        self.assert_exact(batch, ITEMS)
+        before = {}
+
+        def roll_back():
+            before.update(self.own_pods())
+            begun = time.monotonic()
+            done = self.mesh.helm("rollback", "--wait")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr + self.mesh.diagnosis())
+            tell(f"helm rollback --wait took {time.monotonic() - begun:.1f} s")
+            return True
+        self.assert_exact(*self.disturb("rollback", roll_back))
         for name, pod in self.assert_replaced(before).items():
             # It may have one of an earlier upgrade.
             self.assertNotEqual(pod["metadata"].get("annotations", {}).get("release"), "next", name)
@@ -187,11 +181,13 @@ class ReleaseTest(NodeTest):
     def test_an_upgrade_to_a_new_image_in_mid_batch_loses_nothing(self):
         image = f"image.tag={os.environ['MUSTER_TEST_NEXT_TAG']}"
         self.addCleanup(self.mesh.apply_chart, "upgrade")
-        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "image")
-        self.assertLess(self.await_counted(batch, 5)["items_counted"], ITEMS)
-        before = self.own_pods()
-        tell(f"helm upgrade --wait took {self.mesh.apply_chart('upgrade', '--set', image):.1f} s")
-        self.assert_exact(batch, ITEMS)
+        before = {}
+
+        def upgrade():
+            before.update(self.own_pods())
+            tell(f"helm upgrade --wait took {self.mesh.apply_chart('upgrade', '--set', image):.1f} s")
+            return True
+        self.assert_exact(*self.disturb("image", upgrade))
         for name, pod in self.assert_replaced(before).items():
             self.assertEqual(pod["spec"]["containers"][0]["image"].rpartition(":")[2], os.environ["MUSTER_TEST_NEXT_TAG"],
                              name)
@@ -201,17 +197,13 @@ class MemoryTest(NodeTest):
     def setUp(self):
         self.mesh = MESH
 
-    def killed_for_memory(self):
-        states = [state for pod in self.mesh.pods().values() for status in pod["status"].get("containerStatuses", [])
-                  for state in (status["state"], status["lastState"])]
-        return [state for state in states if state.get("terminated", {}).get("reason") == "OOMKilled"]
-
     def test_a_processor_that_the_kernel_kills_for_its_memory_loses_nothing(self):
         # A processor that works goes on with the program that it has started, and its arguments, for a moment.
         self.await_nobody()
-        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "memory", greedy=ITEMS // 4)
-        self.await_that("a processor was killed for its memory", self.killed_for_memory)
-        done = self.assert_exact(batch, ITEMS)
+        with PodWatch(self.mesh) as watch:
+            batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "memory", greedy=ITEMS // 4)
+            done = self.assert_exact(batch, ITEMS)
+            self.await_that("a processor was killed for its memory", lambda: watch.killed_for_memory)
         self.assertGreater(done["attempts"], ITEMS)
 
 
@@ -221,8 +213,9 @@ class AgentTest(NodeTest):
 
     def test_an_agent_that_is_killed_in_mid_action_goes_on_after_it(self):
         self.await_nobody()
-        batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "agent")
-        self.await_that("the agent makes pods", self.mesh.pods)
+        with PodWatch(self.mesh) as watch:
+            batch = self.mesh.submit(ITEMS, ITEM_SECONDS, "agent")
+            self.await_that("the agent makes pods", lambda: watch.made)
         before = self.mesh.lives("muster-scaling-agent-0")
         self.mesh.kill("muster-scaling-agent-0")
         self.assert_exact(batch, ITEMS)
@@ -238,7 +231,7 @@ class OutageTest(NodeTest):
         self.mesh = MESH
 
     def api(self, verb):
-        subprocess.run([os.environ["MUSTER_TEST_CLUSTER"], "api", verb], check=True, timeout=60)
+        subprocess.run([os.environ["MUSTER_TEST_CLUSTER"], "api", verb], check=True, timeout=PATIENCE_SECONDS)
 
     def outage(self):
         self.api("stop")
@@ -271,10 +264,12 @@ class OutageTest(NodeTest):
             found = self.await_that(what, holds)
             since[what] = f"{what} {time.monotonic() - back:.1f} s"
             return found
-        noted("the agent has asked for pods", lambda: int(self.mesh.must(
-            "get", "deployment", "muster-processor-default", "--output", "jsonpath={.spec.replicas}")) > 0)
-        noted("pods are made", self.mesh.pods)
-        noted("one is ready", self.mesh.ready_processors)
+        # They may have come, worked and gone before a look.
+        with PodWatch(self.mesh) as watch:
+            noted("the agent has asked for pods", lambda: watch.made or int(self.mesh.must(
+                "get", "deployment", "muster-processor-default", "--output", "jsonpath={.spec.replicas}")) > 0)
+            noted("pods are made", lambda: watch.made)
+            noted("one is ready", lambda: watch.ready)
         batch = json.loads(self.await_that(
             "the batch was submitted", lambda: self.mesh.in_initiator("", "cat /tmp/later.json")))["batch"]
         noted("an item is counted", lambda: (self.mesh.answer("batch", "get", batch) or {}).get("items_counted"))
@@ -318,8 +313,7 @@ def make_certificates(mesh, authority, expires=None, verb="create"):
 class CertificateTest(NodeTest):
     VALUES = {**node.VALUES, "tls": {"enabled": True, "existingSecret": "services", "existingNatsSecret": "nats",
                                      "existingClientSecret": "client"}}
-    # Installed and submitted by then, and with work for longer than it takes until renewed ones are read.
-    LIFE_SECONDS, ITEMS, ITEM_SECONDS = 75, 500, 2
+    ITEM_SECONDS, UNTIL_READ_SECONDS = 2, 75
 
     def test_certificates_that_expire_in_mid_batch_and_are_renewed_lose_nothing(self):
         self.mesh = NodeMesh(self.VALUES)
@@ -328,11 +322,14 @@ class CertificateTest(NodeTest):
         folder = tempfile.TemporaryDirectory(prefix="muster-certificates-")
         self.addCleanup(folder.cleanup)
         authority = Authority(pathlib.Path(folder.name), "mesh")
-        expires = time.time() + self.LIFE_SECONDS
+        # Installed and submitted by then, and with work for longer than it takes until renewed ones are read.
+        expires = time.time() + 75 + 2 * FIRST_BATCH_SECONDS
         make_certificates(self.mesh, authority, expires)
         self.mesh.apply_chart("install")
-        batch = self.mesh.submit(self.ITEMS, self.ITEM_SECONDS, "expiry")
-        self.assertLess(self.await_counted(batch, 5)["items_counted"], self.ITEMS)
+        busy = expires - time.time() + self.UNTIL_READ_SECONDS + FIRST_BATCH_SECONDS
+        items = int(busy * node.MOST_PROCESSORS / self.ITEM_SECONDS)
+        batch = self.mesh.submit(items, self.ITEM_SECONDS, "expiry")
+        self.assertLess(self.await_counted(batch, 5)["items_counted"], items)
         self.assertLess(time.time(), expires, "the certificates had expired before the batch began")
         time.sleep(max(0, expires + 1 - time.time()))  # they expire by the clock
         refused = self.mesh.muster("batch", "get", batch)
@@ -341,8 +338,8 @@ class CertificateTest(NodeTest):
         renewed = time.monotonic()
         found = self.await_that("a call is answered", lambda: self.mesh.answer("batch", "get", batch))
         tell(f"calls were answered {time.monotonic() - renewed:.1f} s after certificates were renewed, which had expired")
-        self.assertLess(found["items_counted"] or 0, self.ITEMS, "the batch was over before the certificates were renewed")
-        self.assert_exact(batch, self.ITEMS)
+        self.assertLess(found["items_counted"] or 0, items, "the batch was over before the certificates were renewed")
+        self.assert_exact(batch, items)
 
 
 class FullVolumeTest(NodeTest):
@@ -363,7 +360,7 @@ class FullVolumeTest(NodeTest):
         refused = self.mesh.muster("batch", "submit", "slow", "--input", "/tmp/much.csv", "--new", "--quiet")
         self.assertEqual(refused.returncode, 5, refused.stdout + refused.stderr)
         self.assertIn("No space left on device", refused.stderr)
-        subprocess.run([os.environ["MUSTER_TEST_CLUSTER"], "grow", "128m"], check=True, timeout=60)
+        subprocess.run([os.environ["MUSTER_TEST_CLUSTER"], "grow", "128m"], check=True, timeout=PATIENCE_SECONDS)
         self.assert_exact(batch, ITEMS)
         again = self.mesh.submit(ITEMS, ITEM_SECONDS, "room")
         self.assert_exact(again, ITEMS)
