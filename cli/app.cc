@@ -38,6 +38,7 @@
 #include "services/controller/program.h"
 #include "services/host/build_info.h"
 #include "services/host/host_options.h"
+#include "services/host/unknown_variables.h"
 #include "services/host/whole_numbers.h"
 #include "services/initiator/program.h"
 #include "services/processor/program.h"
@@ -263,6 +264,19 @@ int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
   return kUsage;
 }
 
+// The environment of a shell may have variables of other programs, so only those count that are
+// near to one of muster's. `muster up` warns as a service does, and what muster starts itself as
+// inherits what its parent has warned of.
+void WarnOfMisspeltVariables(const CLI::App& app, const Environment& environment) {
+  const CLI::App* const command = app.get_subcommands().front();
+  if (command->get_name() == "up" || command->get_group().empty()) return;
+  for (const host::UnknownVariable& unknown : host::UnknownVariables()) {
+    if (unknown.meant.empty()) continue;
+    *environment.err << "muster: " << unknown.name
+                     << " of the environment is ignored; did you mean " << unknown.meant << "?\n";
+  }
+}
+
 // Of errno nothing is left by the time that a command has ended.
 bool ReaderHasLeft() {
   pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
@@ -309,6 +323,8 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddHelp(&app, environment);
   AddVersion(&app, environment);
   host::CheckWholeNumbers(&app);
+  host::CheckVariablesAreKnown(app);
+  app.parse_complete_callback([&app, &environment] { WarnOfMisspeltVariables(app, environment); });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

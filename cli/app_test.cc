@@ -57,6 +57,17 @@ TEST_F(MisuseTest, NamesAMistypedCommandAndTheOneThatWasMeant) {
             "muster batch --help tells more\n");
 }
 
+// MUSTER_SERVR had no effect, and nobody was told.
+TEST_F(MisuseTest, NamesAMisspeltVariableAndTheOneThatWasMeant) {
+  setenv("MUSTER_SERVR", "localhost:1", 1);
+  setenv("MUSTER_WEATHER_STATION", "of somebody else", 1);
+  Run({"version"});
+  unsetenv("MUSTER_SERVR");
+  unsetenv("MUSTER_WEATHER_STATION");
+  EXPECT_EQ(err_.str(),
+            "muster: MUSTER_SERVR of the environment is ignored; did you mean MUSTER_SERVER?\n");
+}
+
 TEST_F(MisuseTest, RefusesAVariableThatIsOutOfRange) {
   setenv("MUSTER_THREADS", "0", 1);  // NOLINT(concurrency-mt-unsafe): one thread
   EXPECT_THAT(Complaint({"run", "job.yaml", "--input", "in.csv"}),

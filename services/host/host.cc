@@ -23,6 +23,7 @@
 #include "muster/rpc/status.h"
 #include "services/host/build_info.h"
 #include "services/host/measured_queues.h"
+#include "services/host/unknown_variables.h"
 #include "services/host/whole_numbers.h"
 
 namespace muster::host {
@@ -344,6 +345,7 @@ absl::Status RunRole(const std::string& program, HostOptions options, const Make
   options.notify_socket = os::TakeNotifyAddress();
   base::SetLogFormat(options.log_format);
   base::SetMinLogLevel(options.log_level);
+  WarnOfUnknownVariables();
   os::RaiseDescriptorLimit(rpc::kEnoughDescriptors);
   const os::StopSignals signals(OnStop(program, options));
   base::Clock* const clock = base::RealClock();
@@ -369,6 +371,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
   AddHostOptions(&app, &options);
   if (program.add_options) program.add_options(&app);
   CheckWholeNumbers(&app);
+  CheckVariablesAreKnown(app);
   try {
     app.parse(argc, argv);
     TakeRefusedVariables(&app);

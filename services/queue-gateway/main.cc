@@ -26,6 +26,7 @@
 #include "services/host/host.h"
 #include "services/host/host_options.h"
 #include "services/host/host_telemetry.h"
+#include "services/host/unknown_variables.h"
 #include "services/queue-gateway/admin.h"
 #include "services/queue-gateway/gateway.h"
 #include "services/queue-gateway/gateway_stores.h"
@@ -184,6 +185,7 @@ absl::Status Serve(const Options& options, const std::stop_token& signals) {
 absl::Status Run(const Options& options) {
   base::SetLogFormat(options.log_format);
   base::SetMinLogLevel(options.log_level);
+  host::WarnOfUnknownVariables();
   os::RaiseDescriptorLimit(kDescriptors);
   const os::StopSignals signals(
       {.grace = options.drain_grace + host::kExitSlack,

@@ -8,6 +8,7 @@
 #include "muster/base/status.h"
 #include "muster/rpc/address.h"
 #include "services/host/host_options.h"
+#include "services/host/unknown_variables.h"
 #include "services/host/whole_numbers.h"
 
 namespace muster::queue_gateway {
@@ -90,6 +91,7 @@ void AddOptions(CLI::App* app, Options* options) {
   host::AddMetricsOptions(app, &options->host);
   host::AddLogOptions(app, &options->log_level, &options->log_format);
   host::CheckWholeNumbers(app);
+  host::CheckVariablesAreKnown(*app);
 }
 
 absl::StatusOr<std::unique_ptr<auth::AccountSource>> OpenAccounts(const Options& options,

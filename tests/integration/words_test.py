@@ -56,6 +56,16 @@ class OutputTest(MusterTest):
         done = self.muster("batch", "list", "--data-dir", self.data_dir, "--server", "localhost:1")
         self.assertEqual(done.returncode, 2)
 
+    def test_a_service_warns_of_a_misspelt_variable(self):
+        os.environ["MUSTER_LEASES"] = "3s"
+        self.addCleanup(os.environ.pop, "MUSTER_LEASES")
+        file = pathlib.Path(self.folder) / "file"
+        file.touch()  # no data directory, so that the service ends
+        done = self.muster("up", "--data-dir", file, "--listen", "127.0.0.1:0")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r'level=warning msg="an environment variable is ignored.*" '
+                                      r"variable=MUSTER_LEASES meant=MUSTER_LEASE\n")
+
     def test_a_wrong_format_is_wrong_usage(self):
         done = self.muster("batch", "list", "-o", "csv", "--data-dir", self.data_dir)
         self.assertEqual(done.returncode, 2)
