@@ -64,6 +64,13 @@ void TakeDefaultServer(ServerOptions* server) {
   if (address != nullptr) server->address = address;
 }
 
+// Of files that no server is called with, it does not matter.
+void RequireWholeIdentity(const ServerOptions& server) {
+  if (!server.named() || server.tls_certificate.empty() == server.tls_key.empty()) return;
+  if (server.tls_key.empty()) throw CLI::RequiresError("--tls-cert", "--tls-key");
+  throw CLI::RequiresError("--tls-key", "--tls-cert");
+}
+
 }  // namespace
 
 void AddDataDirOrServer(CLI::App* command, CommonOptions* options) {
@@ -75,6 +82,7 @@ void AddDataDirOrServer(CLI::App* command, CommonOptions* options) {
     const bool is_there = IsOnCommandLine(*command, there);
     if (is_here && is_there) throw CLI::ExcludesError("--server", "--data-dir");
     if (!is_here && !is_there) TakeDefaultServer(&options->server);
+    RequireWholeIdentity(options->server);
   });
 }
 
@@ -89,6 +97,7 @@ void AddServer(CLI::App* command, CommonOptions* options) {
   const CLI::Option* const there = AddServerOptions(command, &options->server);
   command->parse_complete_callback([command, options, there] {
     if (!IsOnCommandLine(*command, there)) TakeDefaultServer(&options->server);
+    RequireWholeIdentity(options->server);
   });
 }
 

@@ -2,6 +2,7 @@
 
 // The choice of the server that a command talks to, and the message when the server does not
 // answer.
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,24 @@ TEST_F(ServerOptionsTest, RefusesAnAddressATimeAndFilesThatAreNone) {
   EXPECT_EQ(RunOnServer({"queue", "list", "--timeout", "0s"}).code, kUsage);
   EXPECT_EQ(RunOnServer({"queue", "list", "--tls-roots", "/nowhere/roots.pem"}).code, kError);
   EXPECT_EQ(RunOnServer({"queue", "list", "--timeout", "2m"}).code, kOk);
+}
+
+// It ended with 1, as if the server were at fault.
+TEST_F(ServerOptionsTest, RefusesACertificateWithoutItsKeyAsWrongUsage) {
+  for (const std::string command : {"queue", "batch"}) {
+    const Done keyless = RunOnServer({command, "list", "--tls-cert", "client.pem"});
+    EXPECT_EQ(keyless.code, kUsage);
+    EXPECT_THAT(keyless.err,
+                StartsWith("muster: " + command + " list: --tls-cert requires --tls-key\n"));
+    EXPECT_EQ(RunOnServer({command, "list", "--tls-key", "client.key"}).code, kUsage);
+  }
+  EXPECT_EQ(RunOnServer({"worker", "list", "--tls-cert", "client.pem"}).code, kUsage);
+  setenv("MUSTER_TLS_KEY", "client.key", 1);
+  const Done variable = RunOnServer({"worker", "list"});
+  unsetenv("MUSTER_TLS_KEY");
+  EXPECT_EQ(variable.code, kUsage);
+  EXPECT_THAT(variable.err,
+              StartsWith("muster: worker list: MUSTER_TLS_KEY requires --tls-cert\n"));
 }
 
 }  // namespace
