@@ -273,7 +273,11 @@ void AddStream(CLI::App* app, const Environment& environment) {
       {"append", "Append an event for each line of standard input"}, Access::kChange, Append);
   CLI::Option* const key = append->add_option("--key", options->key, "Of all these events");
   append->add_option("--separator", options->separator, "What ends the key in each line")
-      ->excludes(key);
+      ->excludes(key)
+      ->check([](const std::string& text) -> std::string {
+        return text.empty() ? "an empty text ends no key; without --separator events have none"
+                            : "";
+      });
   append->add_option("--partition", options->partition, "Where to, instead of where the key leads")
       ->check(CLI::NonNegativeNumber);
   CLI::App* const read =

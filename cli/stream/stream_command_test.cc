@@ -91,6 +91,16 @@ TEST_F(StreamCommandTest, DoesTheSameInADataDirectory) {
       "group store goes on at offset 3 of homes/1\n");
 }
 
+// Each line became an event without a key, and nobody was told.
+TEST_F(StreamCommandTest, RefusesASeparatorThatIsEmpty) {
+  ASSERT_TRUE(events_->Create("homes", {.partitions = 1}).ok());
+  const Input lines("home-1 door open\n");
+  const Done refused = RunOnServer({"stream", "append", "homes", "--separator", ""});
+  EXPECT_EQ(refused.code, kUsage);
+  EXPECT_THAT(refused.err, HasSubstr("--separator: an empty text ends no key"));
+  EXPECT_EQ(events_->Extent("homes", 0).value().count(), 0);
+}
+
 TEST_F(StreamCommandTest, ShowsBytesThatAreNoText) {
   ASSERT_TRUE(events_->Create("raw", {.partitions = 1}).ok());
   ASSERT_TRUE(events_->Append("raw", 0, {{.body = std::string("\xff\x00", 2)}}).ok());
