@@ -50,6 +50,12 @@ bool IsPrintable(absl::string_view text) {
   return true;
 }
 
+// "1 to 16 entries", "2 entries".
+std::string EntriesInWords(size_t min, size_t max) {
+  if (min == max) return absl::StrCat(min, min == 1 ? " entry" : " entries");
+  return absl::StrCat(min, " to ", max, " entries");
+}
+
 bool IsName(absl::string_view text) {
   return !text.empty() && text.size() <= kMaxNameBytes && absl::ascii_islower(text[0]) &&
          std::all_of(text.begin(), text.end(), [](char c) {
@@ -194,7 +200,7 @@ std::vector<YamlValue> YamlValue::List(size_t min, size_t max) const {
   std::vector<YamlValue> list;
   if (!present_) return list;
   if (!node_.IsSequence() || node_.size() < min || node_.size() > max) {
-    MustBe(absl::StrCat("a list of ", min, " to ", max, " entries"));
+    MustBe(absl::StrCat("a list of ", EntriesInWords(min, max)));
     return list;
   }
   for (const YAML::Node& entry : node_) {
@@ -207,7 +213,7 @@ std::vector<std::pair<YamlValue, YamlValue>> YamlValue::Entries(size_t min, size
   std::vector<std::pair<YamlValue, YamlValue>> entries;
   if (!present_) return entries;
   if (!node_.IsMap() || node_.size() < min || node_.size() > max) {
-    MustBe(max == kAnyNumber ? "a map" : absl::StrCat("a map of ", min, " to ", max, " entries"));
+    MustBe(max == kAnyNumber ? "a map" : absl::StrCat("a map of ", EntriesInWords(min, max)));
     return entries;
   }
   std::vector<std::string> seen;
