@@ -5,6 +5,7 @@ The programs that MUSTER_INITIATOR_PROGRAM, MUSTER_CONTROLLER_PROGRAM, MUSTER_PR
 MUSTER_SCALING_AGENT_PROGRAM name tell which options there are.
 """
 
+import base64
 import functools
 import json
 import os
@@ -584,6 +585,14 @@ class ScalingTest(ChartTest):
                       self.refusal("scaler.mode=hpa", "pools.default.jobs={retail}"))
 
 
+def template_on(objects, *values):
+    """As an API server with these objects, by their paths, has it."""
+    with chart.ApiServer(objects) as server:
+        return chart.template(*values, more=(
+            "--dry-run=server", "--disable-openapi-validation", "--kube-apiserver", server.url, "--kubeconfig",
+            os.devnull))
+
+
 class HandOverTest(ChartTest):
     """An upgrade leaves the running replicas of a pool alone, or is refused: what the chart makes of the live
     Deployments, which an API server with nothing else shows it."""
@@ -596,10 +605,7 @@ class HandOverTest(ChartTest):
                 "metadata": {"name": self.NAME, "namespace": NAMESPACE, "annotations": {
                     "meta.helm.sh/release-name": chart.RELEASE, "meta.helm.sh/release-namespace": NAMESPACE,
                     **(annotations or {})}, "labels": {"app.kubernetes.io/managed-by": "Helm"}}}
-        with chart.ApiServer({f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{self.NAME}": live}) as server:
-            return chart.template(*values, more=(
-                "--dry-run=server", "--disable-openapi-validation", "--kube-apiserver", server.url, "--kubeconfig",
-                os.devnull))
+        return template_on({f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{self.NAME}": live}, *values)
 
     def taken(self, *values, **live):
         done = self.template(*values, **live)
@@ -665,6 +671,24 @@ class NatsTest(ChartTest):
         container = manifests.container("StatefulSet", "muster-controller")
         self.assertIn({"name": "MUSTER_NATS", "valueFrom": {"secretKeyRef": {
             "name": "muster-nats", "key": "url"}}}, container["env"])
+
+    # The servers got an empty password, and let in whoever named the user.
+    def test_a_secret_without_its_password_is_refused_by_name(self):
+        def on(data):
+            secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "muster-nats", "namespace": NAMESPACE,
+                      "annotations": {"meta.helm.sh/release-name": chart.RELEASE,
+                                      "meta.helm.sh/release-namespace": NAMESPACE},
+                      "labels": {"app.kubernetes.io/managed-by": "Helm"}}, **data}
+            return template_on({f"/api/v1/namespaces/{NAMESPACE}/secrets/muster-nats": secret})
+
+        kept = on({"data": {"password": base64.b64encode(b"mine").decode()}})
+        self.assertEqual(kept.returncode, 0, kept.stderr)
+        secret = chart.Manifests(kept.stdout).get("Secret", "muster-nats")["stringData"]
+        self.assertEqual(secret["password"], "mine")
+        for data in ({}, {"data": {"url": "bmF0czo="}}, {"data": {"password": ""}}):
+            refused = on(data)
+            self.assertNotEqual(refused.returncode, 0, "it was taken")
+            self.assertIn("secret muster-nats in namespace mesh has no key password", refused.stderr)
 
     def test_no_service_listens_for_prometheus_unless_the_values_say_so(self):
         nowhere = {"name": "MUSTER_METRICS", "value": ""}
