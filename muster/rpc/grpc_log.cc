@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "grpc/support/log.h"
+#include "muster/base/clock.h"
 #include "muster/base/log.h"
 #include "muster/os/process_limits.h"
 
@@ -15,8 +16,15 @@ namespace {
 // gRPC's last words, before it aborts, when a server that starts gets no thread for its calls.
 constexpr absl::string_view kNoThread = "assertion failed: worker->created()";
 
+// Never destroyed: threads of gRPC's may log while the process ends.
+SaidLines* Said() {
+  static auto* const said = new SaidLines;
+  return said;
+}
+
 void Forward(gpr_log_func_args* args) {
-  const bool is_detail = args->severity == GPR_LOG_SEVERITY_DEBUG;
+  const bool is_detail = args->severity == GPR_LOG_SEVERITY_DEBUG ||
+                         !Said()->IsNew(args->message, base::RealClock()->Monotonic());
   base::Log(is_detail ? base::kDebug : base::kWarning, "gRPC",
             {{"what", args->message}, {"at", absl::StrCat(args->file, ":", args->line)}});
   if (args->severity == GPR_LOG_SEVERITY_ERROR && args->message == kNoThread) {
@@ -25,6 +33,14 @@ void Forward(gpr_log_func_args* args) {
 }
 
 }  // namespace
+
+bool SaidLines::IsNew(const std::string& line, absl::Duration now) {
+  base::MutexLock lock(&mu_);
+  const auto [said_at, is_first] = said_.FindOrAdd(line);
+  if (!is_first && now - *said_at < kGrpcRepeats) return false;
+  *said_at = now;
+  return true;
+}
 
 void RouteGrpcLog() {
   static std::once_flag once;

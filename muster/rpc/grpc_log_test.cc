@@ -24,5 +24,25 @@ TEST(GrpcLog, GoesToOurs) {
                                              HasSubstr("grpc_log_test.cc:"))));
 }
 
+// A command that could not connect wrote the same line five times, before its own words.
+TEST(GrpcLog, IsNotRepeated) {
+  gpr_log_verbosity_init();
+  RouteGrpcLog();
+  const base::LogCapture log(base::kWarning);
+  for (int i = 0; i < 5; ++i) gpr_log(GPR_ERROR, "wrong version number");
+  gpr_log(GPR_ERROR, "certificate verify failed");
+  EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("wrong version number"),
+                                       HasSubstr("certificate verify failed")));
+}
+
+TEST(GrpcLog, SaysAgainWhatGoesOnForAMinute) {
+  SaidLines said;
+  EXPECT_TRUE(said.IsNew("a", absl::Seconds(5)));
+  EXPECT_TRUE(said.IsNew("b", absl::Seconds(5)));
+  EXPECT_FALSE(said.IsNew("a", absl::Seconds(64)));
+  EXPECT_TRUE(said.IsNew("a", absl::Seconds(65)));
+  EXPECT_FALSE(said.IsNew("a", absl::Seconds(66)));
+}
+
 }  // namespace
 }  // namespace muster::rpc

@@ -8,6 +8,7 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/rpc/address.h"
+#include "muster/rpc/grpc_log.h"
 #include "muster/telemetry/catalogue.h"
 #include "services/host/build_info.h"
 #include "services/host/nats_stream_metrics.h"
@@ -59,6 +60,8 @@ absl::StatusOr<std::unique_ptr<HostTelemetry>> HostTelemetry::Start(const HostOp
   if (options.metrics.empty() && !telemetry::WantsOtlp()) return nullptr;
   std::unique_ptr<HostTelemetry> started(new HostTelemetry());
   if (!options.metrics.empty()) MUSTER_RETURN_IF_ERROR(started->ServeIfPossible(options, clock));
+  // The exporter's channels are none of rpc::OpenChannel's, which routes it, and may come first.
+  rpc::RouteGrpcLog();
   MUSTER_ASSIGN_OR_RETURN(started->otlp_,
                           telemetry::OtlpExport::StartIfWanted(
                               {options.service, options.instance, std::string(BuildVersion())},
