@@ -1345,6 +1345,8 @@ class SchemaTest(ChartTest):
         for table in ("properties", "definitions"):
             for name, child in node.get(table, {}).items():
                 yield from self.nodes(child, f"{path}/{name}")
+        for name, child in node.get("patternProperties", {}).items():
+            yield from self.nodes(child, f"{path}/{name}")
         for name in ("items", "additionalProperties"):
             if isinstance(node.get(name), dict):
                 yield from self.nodes(node[name], f"{path}/{name}")
@@ -1354,6 +1356,12 @@ class SchemaTest(ChartTest):
                     "tls.certManager.issuer", "networkPolicy.apiServer.port", "scaler.keda.query",
                     "processor.scale.sla.maximum", "metrics.serviceMonitor.period", "image.name"):
             self.assertIn(f"'{key.rpartition('.')[2]}' not allowed", self.refusal(f"{key}=1"))
+
+    # With propertyNames, the reader of schemas that Helm 3.22 has names some other place.
+    def test_a_name_that_no_pool_can_have_is_refused_with_its_place(self):
+        for name in ("Urgent", "2nd", "late-", "a" * 21):
+            self.assertIn(f"at '/pools': additional properties '{name}' not allowed", self.refusal(f"pools.{name}.threads=1"))
+        self.render(f"pools.{'a' * 20}.threads=1", "pools.a-2.threads=1")
 
     def test_a_wrong_value_is_refused_with_its_place(self):
         for value in ("nats.replicas=2", "mesh.logLevel=loud", "pools.default.threads=0",
@@ -1372,6 +1380,22 @@ class SchemaTest(ChartTest):
             self.assertIn("at '/" + value.partition("=")[0].replace(".", "/"), self.refusal(value))
         self.render("mesh.lease=1m30s500ms", "processor.scale.sla.aim=", "tls.certManager.renewBefore=1.5h",
                     "metrics.podMonitor.interval=1m30s", "processor.jobs={retail=1000}", "fullnameOverride=mesh.b")
+
+    def test_an_image_that_no_node_could_pull_and_an_amount_that_is_none_are_refused(self):
+        for value in ("image.repository=", "image.repository=Muster", "image.repository=r/muster:1.0", "image.tag=a b",
+                      "image.tag=1.0@sha256:1", "image.digest=latest", "nats.image.tag=", "controller.image.tag=-1",
+                      "processor.image.repository=https://r/muster", "pools.default.image.digest=sha256:1",
+                      "clusterDomain=", "clusterDomain=cluster local", "initiator.resources.limits.memory=1GB",
+                      "nats.resources.requests.cpu=half", "tests.resources.requests.memory=64 Mi"):
+            self.assertIn("at '/" + value.partition("=")[0].replace(".", "/"), self.refusal(value))
+        self.assertIn("at '/processor/resources/limits': additional properties 'mem' not allowed",
+                      self.refusal("processor.resources.limits.mem=1Gi"))
+        digest = "sha256:" + "a1" * 32
+        self.render("image.repository=Registry.lan:5000/team/muster_x.y--z", "image.tag=v1.0_2-rc.1",
+                    f"nats.image.digest={digest}", "nats.image.repository=[fd00::1]/nats",
+                    "controller.image.repository=[fd00::1]:5000/muster", "initiator.resources.limits.memory=1.5Gi",
+                    "initiator.resources.limits.cpu=2", "processor.resources.limits.example\\.org/gpu=1",
+                    "processor.resources.requests.ephemeral-storage=1e9", "nats.resources.requests.cpu=.5")
 
     def test_a_network_policy_is_never_left_without_its_ports_which_would_open_them_all(self):
         for key in ("networkPolicy.natsPorts", "networkPolicy.apiServer.ports"):

@@ -40,7 +40,7 @@ spec:
   {{- include "muster.scheduling" . | nindent 2 }}
   containers:
   - name: {{ .component }}
-    image: {{ include "muster.image" (dict "root" .root "image" .conf.image) }}
+    image: {{ include "muster.image" (dict "root" .root "image" .conf.image) | quote }}
     imagePullPolicy: {{ $values.image.pullPolicy }}
     {{- if .command }}
     command: {{- toYaml .command | nindent 4 }}
