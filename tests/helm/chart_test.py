@@ -787,6 +787,28 @@ class ImpossibleTest(ChartTest):
             self.render(*values, "scaler.keda.prometheus=http://p:9090", "scaler.hpa.targetCPUUtilization=70")
         self.render(*self.AGENT, "scaler.agent.act=false")
 
+    def test_an_hpa_by_the_cpu_of_a_pod_that_requests_none(self):
+        by_cpu = ("scaler.mode=hpa", "scaler.hpa.targetCPUUtilization=70")
+        none, handler = "processor.resources.requests.cpu=null", "pools.default.extraContainers[0].name=handler"
+        self.assertIn("pools.default: scaler.hpa.targetCPUUtilization is a percentage of the CPU that containers request, and "
+                      "container processor requests none", self.refusal(*by_cpu, none))
+        self.assertIn("container handler requests none", self.refusal(*by_cpu, handler))
+        self.render(*by_cpu, none, "processor.resources.limits.cpu=1", handler,
+                    "pools.default.extraContainers[0].resources.requests.cpu=100m")
+        # Nothing looks at the CPU of these.
+        self.render(*by_cpu, none, "pools.default.scale.enabled=false")
+        self.render(*by_cpu, none, "scaler.hpa.metrics[0].type=Pods")
+        self.render("scaler.mode=hpa", "metrics.enabled=true", "pools.default.jobs={retail}", none)
+
+    def test_two_ways_of_a_pool_to_a_scaler(self):
+        self.assertIn("scaler.takeOver and scaler.resetReplicas",
+                      self.refusal(*self.AGENT, "scaler.takeOver=true", "scaler.resetReplicas=true"))
+
+    def test_roles_beside_a_policy_of_the_users(self):
+        self.assertIn("policy.roles and policy.existingConfigMap: the roles are those of ConfigMap mine",
+                      self.refusal("policy.existingConfigMap=mine", files=[PRODUCTION]))
+        self.render("policy.existingConfigMap=mine", "policy.roles=null", files=[PRODUCTION])
+
     def test_more_replicas_at_least_than_at_most(self):
         for mode in (self.AGENT, ("scaler.mode=keda", "pools.default.jobs={retail}")):
             self.assertIn("pools.default.scale: min is 9, max is 3", self.refusal(

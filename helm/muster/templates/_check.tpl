@@ -86,6 +86,12 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- include "muster.checkNames" (dict "where" (printf "%s.labels" $where) "taken" $own "names" (keys (default dict $more.labels))) -}}
 {{- end -}}
 {{- include "muster.checkNames" (dict "where" "nats.podAnnotations" "taken" (list "checksum/config") "names" (keys (default dict $values.nats.podAnnotations))) -}}
+{{- if and $values.policy.existingConfigMap $values.policy.roles -}}
+{{- fail (printf "policy.roles and policy.existingConfigMap: the roles are those of ConfigMap %s, and no others are read; empty policy.roles" $values.policy.existingConfigMap) -}}
+{{- end -}}
+{{- if and $values.scaler.takeOver $values.scaler.resetReplicas -}}
+{{- fail "scaler.takeOver and scaler.resetReplicas: the one keeps the pods of a pool, the other ends all but one; set one of them" -}}
+{{- end -}}
 {{- if and $values.scaler.takeOver (eq $values.scaler.mode "none") -}}
 {{- fail "scaler.takeOver needs a scaler.mode other than none: it is a step on the way there" -}}
 {{- end -}}
@@ -121,6 +127,9 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- include "muster.checkQueues" (dict "pool" $pool "queues" $queues "taken" $taken) -}}
 {{- range $queues }}{{ $taken = append $taken (dict "pool" $pool "queue" .) }}{{ end -}}
 {{- end -}}
+{{- if and $isScaled (eq $.Values.scaler.mode "hpa") (not $.Values.scaler.hpa.metrics) (not (include "muster.hpaAsksAgent" $)) -}}
+{{- include "muster.checkRequests" (dict "pool" $pool "conf" $conf) -}}
+{{- end -}}
 {{- if not $isScaled -}}
 {{- $allScaled = false -}}
 {{- else if not (kindIs "invalid" (index (default dict $own) "replicas")) -}}
@@ -129,6 +138,16 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- end -}}
 {{- if and $allScaled (not (kindIs "invalid" .Values.processor.replicas)) -}}
 {{- fail (printf "processor.replicas: scaler.mode %s sizes every pool; take replicas out, or set scale.enabled of a pool to false" .Values.scaler.mode) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* An HPA by CPU knows no number while a container of the pod requests none; a limit is a request, too. */}}
+{{- define "muster.checkRequests" -}}
+{{- range prepend (default list .conf.extraContainers) (dict "name" "processor" "resources" .conf.resources) -}}
+{{- $resources := default dict .resources -}}
+{{- if kindIs "invalid" (default (dig "limits" "cpu" nil $resources) (dig "requests" "cpu" nil $resources)) -}}
+{{- fail (printf "pools.%s: scaler.hpa.targetCPUUtilization is a percentage of the CPU that containers request, and container %s requests none: set its resources.requests.cpu" $.pool .name) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
