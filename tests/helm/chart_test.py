@@ -978,6 +978,62 @@ class PodsTest(ChartTest):
         self.assertEqual(self.workload("processor", "processor.workloadAnnotations.note=b")["metadata"][
             "annotations"], {"muster.io/replicas": "scaler", "note": "b"})
 
+    # What operators set: the value, and what the pod or its container has of it.
+    OF_A_POD = {
+        "podLabels": ({"team": "a"}, None), "podAnnotations": ({"note": "b"}, None),
+        "nodeSelector": ({"disk": "fast"}, "nodeSelector"),
+        "tolerations": ([{"key": "batch", "operator": "Exists"}], "tolerations"),
+        "affinity": ({"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}, "affinity"),
+        "priorityClassName": ("high", "priorityClassName"),
+    }
+
+    def test_every_component_has_what_operators_set(self):
+        spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+        probe = {"initialDelaySeconds": 3, "periodSeconds": 41, "timeoutSeconds": 40, "failureThreshold": 42}
+        variable, volume = {"name": "TZ", "value": "UTC"}, {"name": "mine", "emptyDir": {}}
+        mount = {"name": "mine", "mountPath": "/mine"}
+        resources = {"requests": {"cpu": "3", "memory": "3Gi"}, "limits": {"cpu": "4", "memory": "4Gi"}}
+        for path, name in self.WORKLOADS.items():
+            given = {
+                **{value: each for value, (each, _) in self.OF_A_POD.items()}, "resources": resources,
+                "topologySpreadConstraints": [spread], "extraEnv": [variable], "extraVolumes": [volume],
+                "extraVolumeMounts": [mount], "readinessProbe": probe, "livenessProbe": probe,
+                "pdb": {"enabled": True, "minAvailable": 1},
+                "terminationGracePeriodSeconds" if path == "nats" else "drainGraceSeconds": 77}
+            if path != "nats":
+                given["extraArgs"] = ["--mine=1"]
+            if path != "pools.default":  # all pools have one account
+                given["serviceAccount"] = {"create": True, "name": "mine", "annotations": {"role": "r"}}
+            with self.subTest(path):
+                done = chart.template(*self.ALL, more=("--set-json", f"{path}={json.dumps(given)}"))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                manifests = chart.Manifests(done.stdout)
+                [workload] = [one for one in manifests.workloads() if one["metadata"]["name"] == name]
+                template = workload["spec"]["template"]
+                metadata, pod, container = template["metadata"], template["spec"], template["spec"]["containers"][0]
+                selected = workload["spec"]["selector"]["matchLabels"]
+                self.assertEqual(metadata["labels"], {**selected, "team": "a"})
+                self.assertEqual(metadata["annotations"]["note"], "b")
+                for value, (each, of_pod) in self.OF_A_POD.items():
+                    if of_pod:
+                        self.assertEqual(pod[of_pod], each, value)
+                self.assertEqual(pod["topologySpreadConstraints"],
+                                 [{**spread, "labelSelector": {"matchLabels": selected}}])
+                self.assertEqual(container["resources"], resources)
+                for which in ("readinessProbe", "livenessProbe"):
+                    self.assertLessEqual(probe.items(), container[which].items(), which)
+                self.assertEqual((container["env"][-1], pod["volumes"][-1], container["volumeMounts"][-1]),
+                                 (variable, volume, mount))
+                self.assertEqual(pod["terminationGracePeriodSeconds"], 77 if path == "nats" else 77 + GRACE_SLACK_SECONDS)
+                budget = manifests.get("PodDisruptionBudget", name)["spec"]
+                self.assertEqual((budget["minAvailable"], budget["selector"]), (1, {"matchLabels": selected}))
+                self.assertNotIn("maxUnavailable", budget)
+                if path != "nats":
+                    self.assertEqual(container["args"][-1], "--mine=1")
+                if path != "pools.default":
+                    self.assertEqual(pod["serviceAccountName"], "mine")
+                    self.assertEqual(manifests.get("ServiceAccount", "mine")["metadata"]["annotations"], {"role": "r"})
+
     def test_a_list_or_labels_may_be_null(self):
         for path in self.WORKLOADS.keys() - {"pools.default"}:  # which has no defaults to take out
             names = ["podLabels", "podAnnotations", "workloadLabels", "workloadAnnotations", "extraEnv",
