@@ -40,7 +40,7 @@ def write_burst(manifests, folder):
     return ["sh", folder / "burst.sh"], {one["name"]: one["value"] for one in container["env"]}
 
 
-def notes_of_defaults():
+def notes_of(files=()):
     """helm shows notes only where there is a cluster, so a copy of the chart has them in a manifest."""
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "muster"
@@ -49,7 +49,7 @@ def notes_of_defaults():
         (copy / "templates/notes.yaml").write_text(
             'kind: Notes\nmetadata: {name: notes}\ntext: {{ tpl (.Files.Get "notes.txt") . | quote }}\n')
         done = chart.helm("template", chart.RELEASE, copy, "--namespace", chart.NAMESPACE,
-                          "--kube-version", "1.36")
+                          "--kube-version", "1.36", *chart.options_of(files=files))
     return chart.Manifests(done.stdout).get("Notes", "notes")["text"]
 
 
@@ -346,15 +346,17 @@ class RenderedMesh:
                               env={**environment, "PATH": self.path()})
 
     def run_notes(self, text):
-        """Runs the first batch of the chart's notes; a kubectl of the test runs what it is told to in a pod."""
+        """Runs the first batch of the chart's notes; a kubectl of the test runs what it is told to in a pod, and has
+        the secret of the client."""
         program = self.folder / "bin/kubectl"
         program.parent.mkdir()
-        program.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n')
+        program.write_text('#!/bin/sh\nif [ "$3" = get ]; then exec cat "$CLIENT/$(echo "$7" | cut -d \'"\' -f 2)"; fi\n'
+                           'while [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n')
         program.chmod(0o755)
-        batch = text[text.index("\nkubectl"):text.index("\nBATCH\n")] + "\nBATCH\n"
-        return subprocess.run(["sh", "-c", self.here(batch).replace("cd /tmp", f"cd {self.folder}")],
-                              capture_output=True, text=True, timeout=chart.TIMEOUT_SECONDS,
-                              env={"PATH": f"{program.parent}:{self.path()}"})
+        [before, after] = text.split("\nBATCH\n")
+        batch = before[before.index(":\n\n", before.index("A first batch")) + 3:] + "\nBATCH\n"
+        return subprocess.run(["sh", "-c", self.here(batch)], capture_output=True, text=True, timeout=chart.TIMEOUT_SECONDS,
+                              env={"PATH": f"{program.parent}:{self.path()}", "CLIENT": str(self.folder / "client")})
 
     def kill(self):
         for program in self.programs.values():
@@ -385,6 +387,11 @@ class MeshTest(ChartTest):
         self.assertEqual(done.returncode, 0, said)
         self.assertIn("5000 transactions, exact, within 120 s", said)
 
+    def assert_first_batch(self, mesh, notes):
+        first = mesh.run_notes(notes)
+        self.assertEqual(first.returncode, 0, notes + first.stdout + first.stderr)
+        self.assertIn("transactions", first.stdout)
+
     def test_a_burst_passes_on_the_mesh_of_the_defaults(self):
         mesh = self.mesh_of("metrics.enabled=true")
         mesh.start_nats()
@@ -394,10 +401,7 @@ class MeshTest(ChartTest):
         self.assert_passes(mesh.burst())
         for words in (("batch", "list"), ("job", "list")):
             self.assertEqual(mesh.muster(*words, "-o", "json").stdout, "[]\n")
-        notes = notes_of_defaults()
-        first = mesh.run_notes(notes)
-        self.assertEqual(first.returncode, 0, notes + first.stdout + first.stderr)
-        self.assertIn("transactions", first.stdout)
+        self.assert_first_batch(mesh, notes_of())
         before = mesh.muster("job", "get", "helm-test").stdout
         self.assert_passes(mesh.burst())
         self.assertEqual(mesh.muster("job", "get", "helm-test").stdout, before)
@@ -422,6 +426,7 @@ class MeshTest(ChartTest):
             self.assertTrue(mesh.is_ready(role), f"{role} is ready, and its probe fails")
         # The controller's first heartbeat may have come before the initiator listened.
         self.assert_passes(mesh.burst())
+        self.assert_first_batch(mesh, notes_of([PRODUCTION]))
         denied = mesh.burst("stranger")
         self.assertEqual(denied.returncode, 1, denied.stdout)
         self.assertIn("does not allow muster.v1.JobService/ApplyJob to cn:somebody-else", denied.stderr)

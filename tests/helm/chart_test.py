@@ -1334,9 +1334,18 @@ class NotesTest(ChartTest):
     def test_a_client_outside_of_the_pods_shows_its_certificate_where_it_has_to(self):
         jobs = "pools.default.jobs={retail}"
         shown = "export MUSTER_SERVER=localhost:7700 MUSTER_TLS_CERT=client.crt MUSTER_TLS_KEY=client.key MUSTER_TLS_ROOTS="
-        for values in ((jobs,), (jobs, "policy.enabled=true"), ("policy.enabled=true",)):
+        for values in ((jobs,), (jobs, "policy.enabled=true"), ("policy.enabled=true", "tests.enabled=false")):
             self.assertIn(shown, self.notes(*EXISTING_TLS, *values))
         self.assertNotIn("MUSTER_TLS", self.notes(jobs))
+
+    def test_under_a_policy_a_batch_is_pasted_with_the_certificate_of_helm_test(self):
+        for values in ((), ("pools.default.jobs={retail,helm-test=4}",)):
+            said = self.notes(*EXISTING_TLS, "policy.enabled=true", *values)
+            self.assertIn('get secret client -o "go-template={{index .data \\"$file\\" | base64decode}}"', said)
+            self.assertIn("name: helm-test\n", said)
+            self.assertNotIn("with the `muster` command on your machine", said)
+        # The pod's own certificate is good for all without one.
+        self.assertNotIn("get secret", self.notes(*EXISTING_TLS))
 
     def test_it_says_why_there_is_no_helm_test(self):
         self.assertIn("helm test muster", self.notes())
