@@ -73,6 +73,7 @@ MATRIX = {
         "otel.endpoint=http://collector:4317", "pools.default.handlerPrograms={/srv/handlers}",
         "controller.ownershipLease=30s", "processor.standby=black-friday")},
 }
+MATRIX["a quota"] = {"values": ("quota.hard.pods=50", r"quota.hard.requests\.memory=64Gi")}
 GATEWAY = ("queueGateway.enabled=true", "queueGateway.accounts.existingSecret=shops")
 MATRIX["a queue gateway"] = {"values": GATEWAY}
 MATRIX["a queue gateway with all that it may have"] = {"values": (
@@ -83,6 +84,13 @@ MATRIX["a queue gateway with all that it may have"] = {"values": (
     "queueGateway.extraEnv[0].name=TZ", "queueGateway.extraEnv[0].value=UTC",
     "networkPolicy.queueClients[0].ipBlock.cidr=10.0.0.0/8")}
 GRACE_SLACK_SECONDS = 15
+
+
+def amount(text):
+    """A number such as 110, 50m or 64Mi."""
+    units = {"m": 0.001, "Mi": 1 << 20, "Gi": 1 << 30}
+    unit = text.lstrip("0123456789")
+    return float(text.removesuffix(unit)) * units.get(unit, 1)
 
 
 @functools.lru_cache(maxsize=None)
@@ -800,6 +808,17 @@ class ImpossibleTest(ChartTest):
         self.render(*by_cpu, none, "scaler.hpa.metrics[0].type=Pods")
         self.render("scaler.mode=hpa", "metrics.enabled=true", "pools.default.jobs={retail}", none)
 
+    def test_a_quota_that_the_pods_of_the_values_exceed(self):
+        self.assertIn("quota.hard.pods is 4: the replicas and scale.max of the values make 5 pods",
+                      self.refusal("quota.hard.pods=4"))
+        self.assertIn("make 24 pods", self.refusal(*self.AGENT, "quota.hard.pods=23"))
+        self.assertIn("make 27 pods", self.refusal(*self.AGENT, *GATEWAY, "pools.fixed.scale.enabled=false",
+                                                   "pools.fixed.replicas=1", "quota.hard.pods=26"))
+        self.assertIn("quota.hard.pods is 120", self.refusal("pools.default.scale.max=200", files=[PRODUCTION]))
+        self.render("quota.hard.pods=5")
+        self.render(*self.AGENT, "quota.hard.pods=24")
+        self.render("quota.hard.requests\\.memory=64Gi")
+
     def test_two_ways_of_a_pool_to_a_scaler(self):
         self.assertIn("scaler.takeOver and scaler.resetReplicas",
                       self.refusal(*self.AGENT, "scaler.takeOver=true", "scaler.resetReplicas=true"))
@@ -1158,6 +1177,25 @@ class TlsTest(ChartTest):
     def claim(self, *values):
         [claim] = self.render(*values).get("StatefulSet", "muster-nats")["spec"]["volumeClaimTemplates"]
         return claim["spec"]
+
+    def test_the_quota_of_production_holds_its_largest_mesh_and_the_pods_that_end_in_an_upgrade(self):
+        manifests = rendered("production")
+        hard = manifests.get("ResourceQuota", "muster")["spec"]["hard"]
+        taken = dict.fromkeys(("pods", "requests.cpu", "requests.memory", "persistentvolumeclaims", "requests.storage"), 0)
+        for name, pod in manifests.pods():
+            workload = {one["metadata"]["name"]: one["spec"] for one in manifests.workloads()}.get(name, {})
+            times = 2 * 50 if "processor" in name else workload.get("replicas", 1)
+            requests = pod["containers"][0]["resources"]["requests"]
+            claims = workload.get("volumeClaimTemplates", [])
+            taken["pods"] += times
+            taken["requests.cpu"] += times * amount(requests["cpu"])
+            taken["requests.memory"] += times * amount(requests["memory"])
+            taken["persistentvolumeclaims"] += times * len(claims)
+            taken["requests.storage"] += sum(times * amount(claim["spec"]["resources"]["requests"]["storage"]) for claim in claims)
+        self.assertEqual(set(taken), set(hard))
+        for name, most in taken.items():
+            self.assertLessEqual(most, amount(hard[name]), name)
+            self.assertGreater(most * 1.25, amount(hard[name]), name)
 
     def test_production_is_safe(self):
         manifests = rendered("production")

@@ -109,6 +109,7 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{/* What contradicts itself in a pool, or between it and what scales it. */}}
 {{- define "muster.checkPools" -}}
 {{- $allScaled := true -}}
+{{- $most := 0 -}}
 {{- $taken := list -}}
 {{- range $pool, $own := .Values.pools -}}
 {{- $conf := include "muster.poolConf" (dict "root" $ "pool" $pool) | fromJson -}}
@@ -127,6 +128,8 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- include "muster.checkQueues" (dict "pool" $pool "queues" $queues "taken" $taken) -}}
 {{- range $queues }}{{ $taken = append $taken (dict "pool" $pool "queue" .) }}{{ end -}}
 {{- end -}}
+{{- $replicas := ternary 2 $conf.replicas (kindIs "invalid" $conf.replicas) -}}
+{{- $most = add $most (int (ternary $conf.scale.max $replicas (eq $isScaled "yes"))) -}}
 {{- if and $isScaled (eq $.Values.scaler.mode "hpa") (not $.Values.scaler.hpa.metrics) (not (include "muster.hpaAsksAgent" $)) -}}
 {{- include "muster.checkRequests" (dict "pool" $pool "conf" $conf) -}}
 {{- end -}}
@@ -136,8 +139,23 @@ again, by the next service, wants to have room for a second one. */ -}}
 {{- fail (printf "pools.%s.replicas: scaler.mode %s sizes this pool; take replicas out, or set pools.%s.scale.enabled to false" $pool $.Values.scaler.mode $pool) -}}
 {{- end -}}
 {{- end -}}
+{{- if regexMatch "^[0-9]+$" (toString (get (default dict .Values.quota.hard) "pods")) -}}
+{{- include "muster.checkQuota" (dict "root" . "processors" $most) -}}
+{{- end -}}
 {{- if and $allScaled (not (kindIs "invalid" .Values.processor.replicas)) -}}
 {{- fail (printf "processor.replicas: scaler.mode %s sizes every pool; take replicas out, or set scale.enabled of a pool to false" .Values.scaler.mode) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The pods of a namespace are also those that end while an upgrade starts others: what fits may be too little still. */}}
+{{- define "muster.checkQuota" -}}
+{{- $values := .root.Values -}}
+{{- $most := add .processors $values.initiator.replicas 1 -}}
+{{- if $values.nats.enabled }}{{ $most = add $most $values.nats.replicas }}{{ end -}}
+{{- if $values.queueGateway.enabled }}{{ $most = add $most $values.queueGateway.replicas }}{{ end -}}
+{{- if include "muster.hasAgent" .root }}{{ $most = add $most $values.scaler.agent.replicas }}{{ end -}}
+{{- if lt (int64 $values.quota.hard.pods) $most -}}
+{{- fail (printf "quota.hard.pods is %v: the replicas and scale.max of the values make %d pods" $values.quota.hard.pods $most) -}}
 {{- end -}}
 {{- end -}}
 
