@@ -143,6 +143,16 @@ class ClusterCase(ChartTest):
     def list(self, group, plural):
         return self.cluster.call(f"/{group}/namespaces/{self.space}/{plural}")["items"]
 
+    def await_event(self, sentence):
+        """Waits until an event of the namespace says it."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            said = {event["message"] for event in self.list("api/v1", "events")}
+            if any(sentence in message for message in said):
+                return
+            time.sleep(0.2)
+        self.fail(f"no event says {sentence!r}: {said}")
+
     def await_pods(self, wanted):
         """Waits until the controllers have made this many pods, which admission has then let in."""
         end = time.monotonic() + PATIENCE_SECONDS
@@ -223,6 +233,18 @@ class ClusterTest(ClusterCase):
         for text in self.texts():
             if yaml.safe_load(text)["kind"] == "Pod":
                 self.assertEqual(self.refusal_of(text), "")
+
+    def test_events_say_what_keeps_pods_away_as_the_page_has_it(self):
+        page = (chart.ROOT / "docs/operations/troubleshooting.md").read_text(encoding="utf-8")
+        self.run_helm("install", "initiator.persistence.storageClass=fast", "pools.default.extraContainers[0].name=handler",
+                      "pools.default.extraContainers[0].image=h", "pools.default.extraContainers[0].securityContext.runAsUser=0",
+                      r"quota.hard.requests\.memory=300Mi")
+        for sentence, of_page in (
+                ("no persistent volumes available for this claim and no storage class is set", None),
+                ('storageclass.storage.k8s.io "fast" not found', "storageclass … not found"),
+                ("violates PodSecurity", "forbidden: violates PodSecurity"), ("exceeded quota: muster", "exceeded quota")):
+            self.await_event(sentence)
+            self.assertIn(f"`{of_page or sentence}`", page)
 
     def test_an_upgrade_keeps_the_password_and_the_replicas_of_whoever_scales(self):
         values = ("scaler.mode=agent", "pools.default.jobs={retail}")
