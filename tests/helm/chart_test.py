@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -84,6 +85,7 @@ MATRIX["a queue gateway with all that it may have"] = {"values": (
     "queueGateway.extraEnv[0].name=TZ", "queueGateway.extraEnv[0].value=UTC",
     "networkPolicy.queueClients[0].ipBlock.cidr=10.0.0.0/8")}
 GRACE_SLACK_SECONDS = 15
+OF_OPERATORS = ("cert-manager.io/v1", "monitoring.coreos.com/v1", "keda.sh/v1alpha1")
 
 
 def amount(text):
@@ -113,6 +115,12 @@ class MatrixTest(ChartTest):
         for name, manifests in each_rendered():
             with self.subTest(name):
                 yield manifests
+
+    def test_the_page_names_each_kind_that_a_cluster_may_lack(self):
+        page = (chart.ROOT / "docs/operations/troubleshooting.md").read_text(encoding="utf-8")
+        [row] = [line for line in page.splitlines() if "no matches for kind" in line]
+        kinds = {one["kind"] for manifests in self.each() for one in manifests.all if one["apiVersion"] in OF_OPERATORS}
+        self.assertEqual(set(re.findall(r'"(\w+)"`', row)), kinds)
 
     def test_no_two_manifests_have_one_name_and_each_has_the_labels_of_the_release(self):
         for manifests in self.each():
@@ -1134,6 +1142,49 @@ class TlsTest(ChartTest):
             self.assertIn(name, names)
         self.assertIn("*.muster-nats.mesh.svc.cluster.local",
                       certificates["muster-nats"]["spec"]["dnsNames"])
+
+    def called(self, manifests):
+        """Under which names each secret's owner is called."""
+        arguments = [argument for one in manifests.workloads()
+                     for argument in one["spec"]["template"]["spec"]["containers"][0].get("args", ())]
+        [test] = manifests.get("Pod", "muster-test")["spec"]["containers"]
+        called = {"localhost", "10-0-0-7.mesh.pod.cluster.local", test["env"][0]["value"].partition(":")[0],
+                  *(re.sub(r"\$\(\w+\)", "pod", argument[len("--advertise="):].partition(":")[0])
+                    for argument in arguments if argument.startswith("--advertise="))}
+        servers = manifests.get("Secret", "muster-nats")["stringData"]["url"].split(",")
+        return {"services": called, "client": set(),
+                "nats": {each.rpartition("@")[2].partition(":")[0] for each in servers}}
+
+    def test_the_page_makes_certificates_and_installs_production_with_them(self):
+        page = (chart.ROOT / "docs/operations/kubernetes.md").read_text(encoding="utf-8")
+        [recipe] = re.findall(r"^```\n(umask 077\nopenssl .*?)^```$", page, re.MULTILINE | re.DOTALL)
+        [install] = re.findall(r"^```\n(helm install [^`]*tls.existingSecret=[^`]*)^```$", page, re.MULTILINE)
+        words = shlex.split(install.replace("\\\n", ""))
+        self.assertEqual((words[:4], words[-1]), (["helm", "install", "muster", "helm/muster"], "--wait"))
+        done = subprocess.run([chart.HELM, "template", *words[2:-1]], cwd=chart.ROOT, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        manifests = chart.Manifests(done.stdout)
+        self.assertEqual({one["apiVersion"] for one in manifests.all} & set(OF_OPERATORS), set())
+
+        folder = tempfile.TemporaryDirectory(prefix="muster-recipe-")
+        self.addCleanup(folder.cleanup)
+        program = pathlib.Path(folder.name) / "kubectl"
+        program.write_text('#!/bin/sh\nfor given; do case $given in --from-file=*)\n'
+                           'test -s "${given##*=}" || exit 1;; esac; done\n')
+        program.chmod(0o755)
+        done = subprocess.run(["bash", "-ec", recipe], cwd=folder.name, capture_output=True, text=True,
+                              env={"PATH": f"{folder.name}:{os.environ['PATH']}"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        certificates = rendered("production").of("Certificate")
+        for name, hosts in self.called(manifests).items():
+            said = subprocess.run(["openssl", "x509", "-in", f"{name}.crt", "-noout", "-subject", "-ext", "subjectAltName"],
+                                  cwd=folder.name, check=True, capture_output=True, text=True).stdout
+            self.assertEqual(re.search(r"CN ?= ?(\S+)", said)[1], certificates[f"muster-{name}"]["spec"]["commonName"])
+            names = re.findall(r"DNS:([^,\s]+)", said)
+            for host in hosts:
+                self.assertTrue({host, re.sub(r"^[^.]+", "*", host)} & set(names), f"{host} is not in {names}")
+            subprocess.run(["openssl", "verify", "-CAfile", "ca.crt", f"{name}.crt"], cwd=folder.name, check=True,
+                           capture_output=True)
 
     def test_the_policy_gives_services_what_the_page_does(self):
         page = (chart.ROOT / "docs/policy.md").read_text(encoding="utf-8")
