@@ -149,6 +149,17 @@ class MatrixTest(ChartTest):
             for selector in selectors:
                 self.assertTrue(any(selector.items() <= those for those in labels), selector)
 
+    # Kubernetes merges lists of ports by their numbers: of two protocols of one number, an upgrade may take the wrong one.
+    def test_a_port_has_one_number_one_name_and_one_protocol(self):
+        for manifests in self.each():
+            ports = [*((name, "containerPort", container.get("ports", ())) for name, pod in manifests.pods()
+                       for container in pod["containers"]),
+                     *((name, "port", one["spec"]["ports"]) for name, one in manifests.of("Service").items())]
+            for name, number, listed in ports:
+                for key in (number, "name"):
+                    self.assertEqual(len({each[key] for each in listed}), len(listed), name)
+                self.assertEqual([each for each in listed if each.get("protocol", "TCP") != "TCP"], [], name)
+
     def test_a_stateful_set_names_a_headless_service(self):
         for manifests in self.each():
             for one in manifests.of("StatefulSet").values():
