@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/os/process_limits.h"
 #include "tests/fakes/telemetry/peer.h"
 
 namespace muster::telemetry {
@@ -140,6 +141,20 @@ TEST_F(MetricsServerTest, AnswersManyPeersOneAfterTheOther) {
     peers.push_back(std::make_unique<Peer>(server->address()));
   for (const auto& peer : peers) peer->Send(kGet);
   for (const auto& peer : peers) EXPECT_THAT(peer->ReadToEnd(), EndsWith("muster_up 1\n"));
+}
+
+// What finds no place in the queues of the server and the kernel is tried again by the kernel.
+TEST_F(MetricsServerTest, AnswersAThousandScrapesAtOnce) {
+  constexpr int kScrapes = 1000;
+  ASSERT_GE(os::RaiseDescriptorLimit(3 * kScrapes), 2 * kScrapes + 100);
+  const auto server = Start();
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < kScrapes; ++i) {
+    peers.push_back(std::make_unique<Peer>(server->address()));
+    peers.back()->Send(kGet);
+  }
+  for (const auto& peer : peers) EXPECT_THAT(peer->ReadToEnd(), EndsWith("muster_up 1\n"));
+  EXPECT_EQ(pages_, kScrapes);
 }
 
 TEST_F(MetricsServerTest, StopsWithAPeerThatIsConnected) {
