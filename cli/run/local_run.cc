@@ -18,6 +18,7 @@
 #include "muster/queue/cost.h"
 #include "muster/queue/limits.h"
 #include "muster/report/report_proto.h"
+#include "muster/telemetry/otlp/environment.h"
 #include "muster/yaml/yaml_value.h"
 #include "services/host/build_info.h"
 #include "services/initiator/batch/batch_spans.h"
@@ -255,8 +256,9 @@ absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_to
   const bool is_new =
       absl::IsNotFound(ledger_->FindByRequest(submit.tenant, submit.request_id).status());
   if (is_new && !submit.always_new) MUSTER_RETURN_IF_ERROR(CheckReportIsKnown());
-  initiator::batch::BatchOpener opener(request_.job, source_.get(), ledger_.get(),
-                                       batch_numbers_.get(), clock_);
+  initiator::batch::BatchOpener opener(
+      request_.job, source_.get(), ledger_.get(), batch_numbers_.get(), clock_,
+      telemetry::TraceSampleOr(initiator::batch::kDefaultTraceSample));
   MUSTER_ASSIGN_OR_RETURN(initiator::batch::Submission begun, opener.Open(submit, stop));
   if (begun.start == initiator::batch::Start::kNew) {
     initiator::batch::RecordSubmit(spans(), begun.batch, begun.batch.created, clock_->Now());

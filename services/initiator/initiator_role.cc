@@ -15,6 +15,7 @@
 #include "muster/schedule/schedule_store.h"
 #include "muster/stream/event_stream_store.h"
 #include "muster/telemetry/catalogue.h"
+#include "muster/telemetry/otlp/environment.h"
 #include "muster/v1/heartbeat.pb.h"
 #include "services/initiator/api/local_reopener.h"
 #include "services/initiator/api/mesh_reopener.h"
@@ -446,6 +447,7 @@ void AddInitiatorOptions(CLI::App* app, RoleOptions* options) {
     if (absl::SimpleAtod(text, &share) && share >= 0 && share <= 1) return "";
     return "'" + text + "' is no share within 0 to 1";
   };
+  options->trace_sample = telemetry::TraceSampleOr(options->trace_sample);
   app->add_option("--trace-sample", options->trace_sample,
                   "Share of batches to trace of those whose submitter names no trace")
       ->envname(host::EnvironmentName("--trace-sample"))

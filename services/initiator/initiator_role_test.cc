@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 class InitiatorOptionsTest : public ::testing::Test {
  protected:
   ~InitiatorOptionsTest() override {
-    for (const char* name :
-         {"MUSTER_TRACE_SAMPLE", "MUSTER_MAX_QUEUE_ITEMS", "MUSTER_MAX_QUEUE_BYTES",
-          "MUSTER_MAX_STOPPED_UPLOADS", "MUSTER_MAX_STOPPED_UPLOAD_BYTES"}) {
+    for (const char* name : {"MUSTER_TRACE_SAMPLE", "OTEL_TRACES_SAMPLER", "MUSTER_MAX_QUEUE_ITEMS",
+                             "MUSTER_MAX_QUEUE_BYTES", "MUSTER_MAX_STOPPED_UPLOADS",
+                             "MUSTER_MAX_STOPPED_UPLOAD_BYTES"}) {
       unsetenv(name);
     }
   }
@@ -50,6 +50,14 @@ TEST_F(InitiatorOptionsTest, TracesOneBatchInAHundredUnlessToldOtherwise) {
   setenv("MUSTER_TRACE_SAMPLE", "0.25", 1);
   EXPECT_EQ(Parse({}), "");
   EXPECT_EQ(options_.trace_sample, 0.25);
+}
+
+TEST_F(InitiatorOptionsTest, TakesTheSamplerOfOpenTelemetryUnlessItIsToldAShareItself) {
+  setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
+  EXPECT_EQ(Parse({}), "");
+  EXPECT_EQ(options_.trace_sample, 0);
+  EXPECT_EQ(Parse({"--trace-sample", "0.5"}), "");
+  EXPECT_EQ(options_.trace_sample, 0.5);
 }
 
 TEST_F(InitiatorOptionsTest, KeepsQueuesWithinTheirMemtablesUnlessToldOtherwise) {

@@ -27,17 +27,6 @@ namespace {
 
 constexpr char kExporterPrefix[] = "OTEL_EXPORTER_OTLP_";
 
-// The samplers of the specification; what decides here is --trace-sample.
-constexpr absl::string_view kSamplers[] = {"always_on",
-                                           "always_off",
-                                           "traceidratio",
-                                           "parentbased_always_on",
-                                           "parentbased_always_off",
-                                           "parentbased_traceidratio",
-                                           "jaeger_remote",
-                                           "parentbased_jaeger_remote",
-                                           "xray"};
-
 absl::Status Wrong(absl::string_view name, absl::string_view value, absl::string_view instead) {
   return absl::InvalidArgumentError(
       absl::StrCat(name, " is '", base::Printable(value, 200), "': ", instead));
@@ -254,21 +243,35 @@ class SettingsReader {
     return absl::OkStatus();
   }
 
+  // A caller's own decision counts with each sampler, as if it were parentbased.
   absl::Status ReadSampler() {
     constexpr char kSampler[] = "OTEL_TRACES_SAMPLER";
     const std::string sampler = Take(kSampler);
-    Take("OTEL_TRACES_SAMPLER_ARG");
     if (sampler.empty()) return absl::OkStatus();
-    if (std::find(std::begin(kSamplers), std::end(kSamplers), sampler) == std::end(kSamplers)) {
+    const absl::string_view root = absl::StripPrefix(sampler, "parentbased_");
+    if (root == "always_on") {
+      settings_.trace_sample = 1;
+    } else if (root == "always_off") {
+      settings_.trace_sample = 0;
+    } else if (root == "traceidratio") {
+      MUSTER_ASSIGN_OR_RETURN(settings_.trace_sample, ReadShare());
+    } else {
       return Wrong(kSampler, sampler,
-                   "there is no such sampler; unset it, and say with --trace-sample of the "
-                   "initiator which share of batches is traced");
+                   "write always_on, always_off, or traceidratio with a share in "
+                   "OTEL_TRACES_SAMPLER_ARG, each with parentbased_ before it or not");
     }
-    settings_.warnings.push_back(
-        absl::StrCat(kSampler,
-                     " has no effect: --trace-sample of the initiator says which share "
-                     "of batches is traced"));
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<double> ReadShare() {
+    constexpr char kShare[] = "OTEL_TRACES_SAMPLER_ARG";
+    const std::string text = Take(kShare);
+    double share = 1;
+    // NaN fails both comparisons.
+    if (!text.empty() && !(absl::SimpleAtod(text, &share) && share >= 0 && share <= 1)) {
+      return Wrong(kShare, text, "write a share within 0 to 1, such as 0.25");
+    }
+    return share;
   }
 
   absl::Status ReadMetricSettings() {
@@ -362,6 +365,11 @@ Variables OtelVariables() {
 
 absl::StatusOr<OtlpSettings> ReadOtlpSettings(const Variables& variables) {
   return SettingsReader(variables).Read();
+}
+
+double TraceSampleOr(double share) {
+  const absl::StatusOr<OtlpSettings> settings = ReadOtlpSettings(OtelVariables());
+  return settings.ok() ? settings->trace_sample.value_or(share) : share;
 }
 
 bool WantsOtlp() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,9 @@ struct SignalSettings {
 struct OtlpSettings {
   SignalSettings traces, metrics, logs;
   absl::Duration metric_interval = absl::Minutes(1);
+  // The share of batches to trace of those whose submitter names no trace; nullopt: no sampler is
+  // named.
+  std::optional<double> trace_sample;
   // Of all that is sent; service.name among them if the environment names one.
   NamesAndValues resource;
   // Variables that have no effect here, each with what to do instead.
@@ -58,5 +62,9 @@ Variables OtelVariables();
 // InvalidArgument: a variable is wrong, or asks for what muster cannot do; the message names it,
 // and says what to write instead. It never repeats headers, which may be secrets.
 absl::StatusOr<OtlpSettings> ReadOtlpSettings(const Variables& variables);
+
+// The share that OTEL_TRACES_SAMPLER of this process names. `share`: it names none, or what
+// ReadOtlpSettings refuses.
+double TraceSampleOr(double share);
 
 }  // namespace muster::telemetry

@@ -114,9 +114,33 @@ TEST(OtlpSettingsTest, TakeTheResourceDecodedAndTheNameOfTheServiceLast) {
                                              Pair("service.name", "billing")));
 }
 
+TEST(OtlpSettingsTest, TraceTheShareThatASamplerNames) {
+  EXPECT_EQ(Read({}).trace_sample, std::nullopt);
+  for (const std::string before : {"", "parentbased_"}) {
+    EXPECT_EQ(Read({{"OTEL_TRACES_SAMPLER", before + "always_on"}}).trace_sample, 1);
+    EXPECT_EQ(Read({{"OTEL_TRACES_SAMPLER", before + "always_off"}}).trace_sample, 0);
+    EXPECT_EQ(Read({{"OTEL_TRACES_SAMPLER", before + "traceidratio"}}).trace_sample, 1);
+    const OtlpSettings quarter = Read(
+        {{"OTEL_TRACES_SAMPLER", before + "traceidratio"}, {"OTEL_TRACES_SAMPLER_ARG", "0.25"}});
+    EXPECT_EQ(quarter.trace_sample, 0.25);
+    EXPECT_THAT(quarter.warnings, IsEmpty());
+  }
+}
+
+TEST(OtlpSettingsTest, RefuseAShareThatIsNone) {
+  for (const char* share : {"-0.1", "1.1", "nan", "half"}) {
+    const absl::Status refused = ReadOtlpSettings({{"OTEL_TRACES_SAMPLER", "traceidratio"},
+                                                   {"OTEL_TRACES_SAMPLER_ARG", share}})
+                                     .status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << share;
+    EXPECT_THAT(std::string(refused.message()),
+                AllOf(HasSubstr("OTEL_TRACES_SAMPLER_ARG"), HasSubstr("0 to 1")));
+  }
+}
+
 TEST(OtlpSettingsTest, WarnOfWhatHasNoEffect) {
-  EXPECT_THAT(Read({{"OTEL_TRACES_SAMPLER", "always_on"}}).warnings,
-              ElementsAre(AllOf(HasSubstr("OTEL_TRACES_SAMPLER"), HasSubstr("--trace-sample"))));
+  EXPECT_THAT(Read({{"OTEL_TRACES_SAMPLER_ARG", "0.5"}}).warnings,
+              ElementsAre(HasSubstr("OTEL_TRACES_SAMPLER_ARG")));
   EXPECT_THAT(Read({{"OTEL_BSP_SCHEDULE_DELAY", "1"}, {"OTEL_PROPAGATORS", "b3"}}).warnings,
               ElementsAre(HasSubstr("OTEL_BSP_SCHEDULE_DELAY, OTEL_PROPAGATORS")));
   EXPECT_THAT(ReadOtlpSettings({{"OTEL_LOGS_EXPORTER", "otlp"}})->warnings,
@@ -132,7 +156,9 @@ TEST(OtlpSettingsTest, RefuseByNameWhatIsWrongOrNotSupported) {
            {"OTEL_TRACES_EXPORTER", "zipkin", "otlp, or none"},
            {"OTEL_METRICS_EXPORTER", "prometheus", "otlp, or none"},
            {"OTEL_LOGS_EXPORTER", "otlp,console", "otlp, or none"},
-           {"OTEL_TRACES_SAMPLER", "nonsense", "--trace-sample"},
+           {"OTEL_TRACES_SAMPLER", "nonsense", "traceidratio"},
+           {"OTEL_TRACES_SAMPLER", "parentbased_jaeger_remote", "traceidratio"},
+           {"OTEL_TRACES_SAMPLER", "xray", "traceidratio"},
            {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf", "grpc"},
            {"OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "http/json", "grpc"},
            {kEndpoint, "localhost:4317", "http://HOST:PORT"},
