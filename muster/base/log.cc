@@ -28,6 +28,8 @@ struct Output {
   Mutex mu;
   LogSink sink ABSL_GUARDED_BY(mu);
   LogObserver observer ABSL_GUARDED_BY(mu);
+  size_t lost_lines ABSL_GUARDED_BY(mu) = 0;  // since stderr took the last one
+  bool is_cut ABSL_GUARDED_BY(mu) = false;    // stderr took the beginning of a line
 };
 
 // Never destroyed, so that threads may log until the process is gone.
@@ -36,15 +38,20 @@ Output& TheOutput() {
   return *output;
 }
 
-void WriteToStderr(absl::string_view line) {
-  const std::string with_end = absl::StrCat(line, "\n");
-  absl::string_view rest = with_end;
+// Whether stderr takes all of the line: a full disk, or a reader that has left, does not.
+bool WriteToStderr(absl::string_view line, Output* output)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(output->mu) {
+  const std::string bytes = absl::StrCat(output->is_cut ? "\n" : "", line, "\n");
+  absl::string_view rest = bytes;
   while (!rest.empty()) {
     const ssize_t written = write(STDERR_FILENO, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // stderr is gone: the line is lost
+    if (written <= 0) break;
     rest.remove_prefix(static_cast<size_t>(written));
   }
+  const bool is_begun = rest.size() < bytes.size();
+  if (is_begun) output->is_cut = !rest.empty();
+  return rest.empty();
 }
 
 bool IsPlain(absl::string_view value) {
@@ -160,6 +167,18 @@ std::string FormatWithTrace(const LogRecord& record) {
   return FormatLogLine(format, record.time, record.level, record.message, fields);
 }
 
+// Work goes on where the log does not. The next line that is taken says how many are missing.
+void WriteOrCount(absl::Time time, absl::string_view line, Output* output)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(output->mu) {
+  if (output->lost_lines > 0) {
+    const std::string gap =
+        FormatLogLine(log_format.load(std::memory_order_relaxed), time, kWarning,
+                      "stderr took no lines for a while", {LogField("lines", output->lost_lines)});
+    if (WriteToStderr(gap, output)) output->lost_lines = 0;
+  }
+  if (output->lost_lines > 0 || !WriteToStderr(line, output)) ++output->lost_lines;
+}
+
 void Write(LogLevel level, absl::string_view message, absl::Span<const LogField> fields) {
   const LogRecord record{RealClock()->Now(), level, message, fields, current_trace};
   const std::string line = FormatWithTrace(record);
@@ -168,7 +187,7 @@ void Write(LogLevel level, absl::string_view message, absl::Span<const LogField>
   if (output.sink) {
     output.sink(line);
   } else {
-    WriteToStderr(line);
+    WriteOrCount(record.time, line, &output);
   }
   if (output.observer) output.observer(record);
 }

@@ -48,7 +48,9 @@ struct LogField {
   absl::string_view value;
 };
 
-// Thread-safe; lines never mix. Costs one comparison below the minimum level.
+// Thread-safe; lines never mix. Costs one comparison below the minimum level. A line that stderr
+// does not take, as on a full disk, is lost; the next one that it takes comes after a line that
+// says how many were.
 void Log(LogLevel level, absl::string_view message, std::initializer_list<LogField> fields = {});
 
 // Logs `status`, as the last field "why"; nothing if it is OK.
@@ -66,7 +68,7 @@ void SetLogFormat(LogFormat format);
 std::string FormatLogLine(LogFormat format, absl::Time time, LogLevel level,
                           absl::string_view message, absl::Span<const LogField> fields);
 
-// // While it lives, each line that its thread logs names `trace`, as the fields trace_id and, if
+// While it lives, each line that its thread logs names `trace`, as the fields trace_id and, if
 // the trace is sampled, span_id (the context's parent). The latest counts. Null: the lines name
 // none. Not owned; outlives this.
 class LogTrace {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/base/log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/retry.h"
@@ -121,6 +125,27 @@ TEST(LogTest, WritesToStderrByDefault) {
   Log(kError, "disk full", {{"path", "/data"}});
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               EndsWith("level=error msg=\"disk full\" path=/data\n"));
+}
+
+// A full disk under the log stops no work, and does not pass unsaid.
+TEST(LogTest, SaysHowManyLinesAreMissingOnceStderrTakesThemAgain) {
+  ::testing::internal::CaptureStderr();
+  const int captured = dup(STDERR_FILENO);
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  dup2(full, STDERR_FILENO);
+  Log(kInfo, "first");
+  Log(kInfo, "second");
+  dup2(captured, STDERR_FILENO);
+  close(captured);
+  close(full);
+  Log(kInfo, "third");
+  Log(kInfo, "fourth");
+  const std::vector<std::string> lines =
+      absl::StrSplit(::testing::internal::GetCapturedStderr(), '\n', absl::SkipEmpty());
+  EXPECT_THAT(
+      lines, ElementsAre(EndsWith("level=warning msg=\"stderr took no lines for a while\" lines=2"),
+                         EndsWith("msg=third"), EndsWith("msg=fourth")));
 }
 
 TEST(LogTest, LogsAnErrorAfterTheOtherFieldsAndNothingWithoutAnError) {
