@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -32,6 +33,7 @@
 #include "cli/stream/commands.h"
 #include "cli/worker/commands.h"
 #include "muster/base/clock.h"
+#include "muster/base/log.h"
 #include "muster/base/text.h"
 #include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
@@ -246,6 +248,33 @@ constexpr char kFooter[] =
     "            4 later than promised, 5 busy, full or not reachable, 6 data are damaged,\n"
     "            124 waited long enough, 130 interrupted";
 
+// What a command says of its log.
+struct LogOptions {
+  base::LogLevel level = base::MinLogLevel();
+  base::LogFormat format = base::LogFormat::kText;
+};
+// A command has options of its own: a variable is read for each of them, also for those that are
+// not called.
+using LogOptionsByCommand = std::map<const CLI::App*, LogOptions>;
+
+void AddLogOptionsWhereThereAreNone(CLI::App* app, LogOptionsByCommand* options) {
+  const auto commands = app->get_subcommands(
+      [](const CLI::App* command) { return !command->get_name().empty(); });  // no option groups
+  for (CLI::App* const command : commands) AddLogOptionsWhereThereAreNone(command, options);
+  if (!commands.empty() || app->get_option_no_throw("--log-level") != nullptr) return;
+  LogOptions& own = (*options)[app];
+  host::AddLogOptions(app, &own.level, &own.format);
+  // A command that ends by itself is switched by no signal.
+  app->get_option("--log-level")->description("The lowest level that is logged");
+}
+
+void SetLogOf(const CLI::App& command, const LogOptionsByCommand& options) {
+  const auto found = options.find(&command);
+  if (found == options.end()) return;  // it sets its log itself
+  base::SetMinLogLevel(found->second.level);
+  base::SetLogFormat(found->second.format);
+}
+
 // A word that is not known is often a slip for the one that is missed.
 bool IsOfWords(const CLI::ParseError& error) {
   const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
@@ -318,6 +347,9 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddRelease(&app, environment);
   AddDoctor(&app, environment);
   AddUp(&app, environment);
+  LogOptionsByCommand log_options;
+  AddLogOptionsWhereThereAreNone(&app, &log_options);
+  app.parse_complete_callback([&] { SetLogOf(Innermost(app), log_options); });
   AddServeHandler(&app, environment);
   AddCompletion(&app, environment);
   AddHelp(&app, environment);

@@ -10,6 +10,7 @@
 #include "cli/output/environment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/log.h"
 #include "tests/fakes/base/fake_clock.h"
 
 namespace muster::cli {
@@ -94,6 +95,25 @@ TEST_F(MisuseTest, TakesNoNumberForAnother) {
   EXPECT_THAT(Complaint({"batch", "delete", "010"}), HasSubstr("BATCH: 010 begins with a zero"));
   EXPECT_THAT(Complaint({"batch", "cancel", "99999999999999999999"}), HasSubstr("out of range"));
   EXPECT_THAT(Complaint({"batch", "get", "08"}), HasSubstr("BATCH: 08 begins with a zero"));
+}
+
+TEST_F(MisuseTest, BlamesTheVariableOfTheLogLevelInEachCommand) {
+  setenv("MUSTER_LOG_LEVEL", "loud", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  EXPECT_EQ(Complaint({"batch", "list"}),
+            "muster: batch list: MUSTER_LOG_LEVEL: 'loud' is none of debug, info, warning, error\n"
+            "muster batch list --help tells more\n");
+  unsetenv("MUSTER_LOG_LEVEL");  // NOLINT(concurrency-mt-unsafe): one thread
+}
+
+TEST_F(MisuseTest, EachCommandTakesTheLevelOfItsLogFromItsOptionAndElseFromTheVariable) {
+  const base::LogLevel before = base::MinLogLevel();
+  setenv("MUSTER_LOG_LEVEL", "debug", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  Run({"batch", "list", "--data-dir", "/no/such/folder", "--log-level", "error"});
+  EXPECT_EQ(base::MinLogLevel(), base::kError);
+  Run({"queue", "list", "--data-dir", "/no/such/folder"});
+  EXPECT_EQ(base::MinLogLevel(), base::kDebug);
+  unsetenv("MUSTER_LOG_LEVEL");  // NOLINT(concurrency-mt-unsafe): one thread
+  base::SetMinLogLevel(before);
 }
 
 TEST_F(MisuseTest, ListsTheCommandsWhereNoneIsNear) {

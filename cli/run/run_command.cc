@@ -32,6 +32,7 @@
 #include "muster/job/job_file.h"
 #include "muster/os/stop_signals.h"
 #include "nlohmann/json.hpp"
+#include "services/host/host.h"
 #include "services/host/host_options.h"
 #include "services/initiator/back_pressure_options.h"
 #include "services/processor/processor_role.h"
@@ -45,11 +46,12 @@ constexpr int kMaxThreads = 256;
 constexpr absl::Duration kMaxHandlerPatience = absl::Hours(24);
 
 // From SIGTERM to exit at most 5 s pass, so that no SIGKILL is necessary.
-os::StopOptions OnStop() {
+os::StopOptions OnStop(base::LogLevel level) {
   return {.grace = absl::Milliseconds(4500),
           .exit_code = kInterrupted,
           .when_late = "muster: a handler does not stop; leaving it behind",
-          .when_hurried = "muster: stopped at once; run the same command again to go on"};
+          .when_hurried = "muster: stopped at once; run the same command again to go on",
+          .on_user_signal = [level] { host::SwitchLogLevel(level); }};
 }
 
 struct RunOptions {
@@ -237,7 +239,7 @@ absl::StatusOr<job::JobDefinition> LoadJob(const std::string& path) {
 absl::Status Run(const RunOptions& options, const Environment& environment) {
   base::SetLogFormat(options.log_format);
   base::SetMinLogLevel(options.log_level);
-  const os::StopSignals signals(OnStop());
+  const os::StopSignals signals(OnStop(options.log_level));
   MUSTER_RETURN_IF_ERROR(RequireFolder(options.common.data_dir));
   MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, LoadJob(options.job_file));
   if (!options.output_file.empty()) {

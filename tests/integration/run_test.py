@@ -12,7 +12,7 @@ import time
 
 import harness
 from harness import ROOT, MusterTest, retail_input
-from mesh import free_address
+from mesh import Program, free_address
 
 # The real Online Retail file, where the environment names it; otherwise a generated one of the same
 # size.
@@ -212,6 +212,18 @@ class RunTest(MusterTest):
         warned, ended = errors.index("a handler is slow"), errors.index("gave no answer within 1s")
         self.assertLess(warned, ended)
         self.assertIn("item 1/0 has been with its handler (python3 hang.py)", errors)
+
+    def test_a_signal_switches_its_log_to_debug_and_back(self):
+        self.write("wait.py", "import sys\nfor line in sys.stdin: pass\n")
+        job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
+            "handler: {linked: retail}", "handler: {command: [python3, wait.py], deadline: 1h}"))
+        data = self.retail_rows((1, "1", "7", "France"))
+        run = Program([harness.MUSTER, *self.run_arguments(data, job=job)], "begins")
+        self.addCleanup(run.kill)
+        run.await_ready()
+        for level in ("debug", "info"):
+            run.signal(signal.SIGUSR1)
+            run.await_line(f'msg="the log level changes" to={level}')
 
     def test_a_program_gets_no_variable_that_it_was_not_given(self):
         self.write("env.py", "import json, os, sys\n"
