@@ -6,6 +6,7 @@
 #include <openssl/x509.h>
 
 #include <cerrno>
+#include <ctime>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -96,6 +97,18 @@ std::shared_ptr<grpc::experimental::FileWatcherCertificateProvider> Watch(const 
 }
 
 }  // namespace
+
+absl::StatusOr<Validity> ValidityOf(const std::string& certificate_file) {
+  MUSTER_ASSIGN_OR_RETURN(const Certificate certificate,
+                          ReadCertificate(certificate_file, "certificate"));
+  tm begin = {}, end = {};
+  if (ASN1_TIME_to_tm(X509_get0_notBefore(certificate.get()), &begin) != 1 ||
+      ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the certificate '", certificate_file, "' has times that are none"));
+  }
+  return Validity{absl::FromTM(begin, absl::UTCTimeZone()), absl::FromTM(end, absl::UTCTimeZone())};
+}
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(const TlsFiles& files) {
   if (files.certificate.empty()) {

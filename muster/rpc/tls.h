@@ -33,4 +33,13 @@ struct TlsFiles {
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(const TlsFiles& files);
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ChannelCredentials(const TlsFiles& files);
 
+// When a certificate may be used.
+struct Validity {
+  absl::Time begin;
+  absl::Time end;
+};
+
+// Of the first certificate in a PEM file. Errors as those of ServerCredentials.
+absl::StatusOr<Validity> ValidityOf(const std::string& certificate_file);
+
 }  // namespace muster::rpc

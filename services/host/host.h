@@ -30,6 +30,7 @@
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
 #include "muster/os/notify_socket.h"
+#include "muster/rpc/certificate_watch.h"
 #include "muster/rpc/server.h"
 #include "services/host/host_options.h"
 #include "services/host/host_telemetry.h"
@@ -113,6 +114,10 @@ class Host {
       telemetry_;            // null: nothing is measured; outlives what follows
   bool role_begun_ = false;  // Role::Open was called
   std::vector<std::string> addresses_;
+  const rpc::CertificateWatch certificates_{{options_.tls.certificate}, clock_};
+  const rpc::CertificateWatch nats_certificate_{{options_.nats.connection.certificate_file},
+                                                clock_,
+                                                rpc::CertificateWatch::EndedAlready::kTell};
   // The current server. Once Start is over, only the thread that serves changes it, under mu_.
   std::unique_ptr<rpc::Server> server_;
   // Answers only health, as server_ does; null: it is not wanted.

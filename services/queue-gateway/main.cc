@@ -20,6 +20,7 @@
 #include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
 #include "muster/os/stop_signals.h"
+#include "muster/rpc/certificate_watch.h"
 #include "muster/telemetry/catalogue.h"
 #include "muster/telemetry/registry.h"
 #include "services/host/build_info.h"
@@ -131,6 +132,10 @@ absl::Status Serve(const Options& options, const std::stop_token& signals) {
   base::Clock* const clock = base::RealClock();
   MUSTER_ASSIGN_OR_RETURN(const auto accounts, OpenAccounts(options, clock));
   MUSTER_ASSIGN_OR_RETURN(const auto bearer, OpenBearer(options, clock));
+  const rpc::CertificateWatch certificates(
+      {options.certificate, options.host.nats.connection.certificate_file}, clock,
+      rpc::CertificateWatch::EndedAlready::kTell);
+  const rpc::CertificateWatch of_admin({options.host.tls.certificate}, clock);
   std::stop_source end;
   const std::stop_callback chain(signals, [&end] { end.request_stop(); });
   ServingState state([&end] { end.request_stop(); });
