@@ -349,14 +349,16 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddUp(&app, environment);
   LogOptionsByCommand log_options;
   AddLogOptionsWhereThereAreNone(&app, &log_options);
-  app.parse_complete_callback([&] { SetLogOf(Innermost(app), log_options); });
   AddServeHandler(&app, environment);
   AddCompletion(&app, environment);
   AddHelp(&app, environment);
   AddVersion(&app, environment);
   host::CheckWholeNumbers(&app);
   host::CheckVariablesAreKnown(app);
-  app.parse_complete_callback([&app, &environment] { WarnOfMisspeltVariables(app, environment); });
+  app.parse_complete_callback([&] {
+    SetLogOf(Innermost(app), log_options);
+    WarnOfMisspeltVariables(app, environment);
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

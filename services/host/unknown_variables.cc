@@ -113,9 +113,11 @@ std::vector<UnknownVariable> UnknownVariables() {
 
 void WarnOfUnknownVariables() {
   for (const UnknownVariable& unknown : UnknownVariables()) {
-    const std::string meant = unknown.meant.empty() ? "none that is known" : unknown.meant;
-    base::Log(base::kWarning, "an environment variable is ignored: nothing of muster reads it",
-              {{"variable", unknown.name}, {"meant", meant}});
+    const bool is_misspelt = !unknown.meant.empty();
+    base::Log(is_misspelt ? base::kWarning : base::kDebug,
+              "an environment variable is ignored: nothing of muster reads it",
+              {{"variable", unknown.name},
+               {"meant", is_misspelt ? unknown.meant : "none that is known"}});
   }
 }
 

@@ -30,7 +30,8 @@ std::vector<UnknownVariable> UnknownVariables(absl::Span<const absl::string_view
 // The same of this process. No other thread may change its environment meanwhile.
 std::vector<UnknownVariable> UnknownVariables();
 
-// Logs a warning for each of this process. What a service does at its start.
+// Logs each of this process: as a warning if a known one is near, and otherwise for debugging,
+// since what runs beside muster may have variables of its own. What a service does at its start.
 void WarnOfUnknownVariables();
 
 // Stops the process if an option of `app` or of its commands has a variable that is not known here.

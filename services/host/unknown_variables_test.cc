@@ -17,6 +17,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // "MUSTER_LEASES → MUSTER_LEASE" for each.
 std::vector<std::string> Unknown(const std::vector<absl::string_view>& environment) {
@@ -56,9 +57,12 @@ TEST(UnknownVariablesTest, LeavesOutWhatKubernetesTellsOfServices) {
 
 TEST(UnknownVariablesTest, WarnsOfThoseOfThisProcess) {
   setenv("MUSTER_LEASES", "3s", 1);
+  setenv("MUSTER_WEATHER_STATION", "of another program", 1);
   base::LogCapture log(base::kWarning);
   WarnOfUnknownVariables();
   unsetenv("MUSTER_LEASES");
+  unsetenv("MUSTER_WEATHER_STATION");
+  EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("MUSTER_WEATHER_STATION"))));
   EXPECT_THAT(log.lines(), Contains(AllOf(HasSubstr("an environment variable is ignored"),
                                           HasSubstr("variable=MUSTER_LEASES"),
                                           HasSubstr("meant=MUSTER_LEASE"))));
