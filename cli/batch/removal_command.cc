@@ -192,7 +192,7 @@ void AddGc(CLI::App* app, const Environment& environment) {
       "Delete what the retention of ended batches no longer keeps; a server does it itself",
       environment, [options, &environment] { return Collect(*options, environment); });
   command->add_flag("--dry-run", options->dry_run, "Only say how much that is");
-  AddDataDir(command, &options->common);
+  AddOwnDataDir(command, &options->common);
   AddOutput(command, &options->common);
 }
 

@@ -238,7 +238,7 @@ void AddCheck(CLI::App* app, const Environment& environment) {
       ->add_option("--account", options->account,
                    "Of a queue that has lost its name; of a queue gateway's, one of its accounts")
       ->capture_default_str();
-  AddDataDir(check, &options->common);
+  AddOwnDataDir(check, &options->common);
   AddOutput(check, &options->common);
 }
 

@@ -154,7 +154,7 @@ void AddCost(CLI::App* app, const Environment& environment) {
                    "Dollars for a million bus messages")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  AddDataDir(command, &options->common);
+  AddOwnDataDir(command, &options->common);
   AddOutput(command, &options->common);
 }
 

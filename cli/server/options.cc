@@ -86,6 +86,20 @@ void AddDataDirOrServer(CLI::App* command, CommonOptions* options) {
   });
 }
 
+void AddOwnDataDir(CLI::App* command, CommonOptions* options) {
+  AddDataDir(command, options);
+  const CLI::Option* const here = command->get_option("--data-dir");
+  command->parse_complete_callback([here] {
+    ServerOptions server;
+    TakeDefaultServer(&server);
+    if (!here->empty() || !server.named()) return;
+    throw CLI::ValidationError(
+        kServerVariable,
+        "this command reads the files of a data directory, not a server's: name it "
+        "with --data-dir DIR or MUSTER_DATA_DIR, on that server's host");
+  });
+}
+
 void AddController(CLI::App* command, CommonOptions* options) {
   command
       ->add_option("--controller", options->server.controller,

@@ -20,6 +20,10 @@ namespace muster::cli {
 // After the command line is read, options->server.named() tells.
 void AddDataDirOrServer(CLI::App* command, CommonOptions* options);
 
+// Adds `--data-dir`, for commands that read the files of a directory themselves. MUSTER_SERVER
+// without a named directory is wrong usage: the default one is hardly what such a caller means.
+void AddOwnDataDir(CLI::App* command, CommonOptions* options);
+
 // Adds `--controller HOST:PORT`, for commands that ask the report too.
 void AddController(CLI::App* command, CommonOptions* options);
 

@@ -14,6 +14,7 @@
 namespace muster::cli {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 using ServerOptionsTest = ClientTest;
@@ -66,6 +67,22 @@ TEST_F(ServerOptionsTest, RefusesACertificateWithoutItsKeyAsWrongUsage) {
   EXPECT_EQ(variable.code, kUsage);
   EXPECT_THAT(variable.err,
               StartsWith("muster: worker list: MUSTER_TLS_KEY requires --tls-cert\n"));
+}
+
+// They looked at ./.muster, which may be there, and said nothing of the server.
+TEST_F(ServerOptionsTest, RefusesTheVariableWhereACommandReadsFilesAndNoDirectoryIsNamed) {
+  setenv("MUSTER_SERVER", server().c_str(), 1);
+  for (const std::string command : {"check", "cost", "gc"}) {
+    const Done refused = Run({command});
+    EXPECT_EQ(refused.code, kUsage) << command;
+    EXPECT_THAT(refused.err, StartsWith(absl::StrCat("muster: ", command, ": MUSTER_SERVER: ")));
+    EXPECT_THAT(refused.err, HasSubstr("--data-dir DIR"));
+    EXPECT_NE(Run({command, "--data-dir", data_dir()}).code, kUsage) << command;
+    setenv("MUSTER_DATA_DIR", data_dir().c_str(), 1);
+    EXPECT_NE(Run({command}).code, kUsage) << command;
+    unsetenv("MUSTER_DATA_DIR");
+  }
+  unsetenv("MUSTER_SERVER");
 }
 
 }  // namespace
