@@ -131,13 +131,21 @@ void CheckClockHere(const std::vector<v1::Instance>& instances, absl::Time now,
                        kSetClocks});
 }
 
-// Controllers of an earlier muster count beside each other, each into a report of its own.
+// A controller is ready though a store keeps it from counting. Controllers of an earlier muster
+// count beside each other, each into a report of its own.
 void CheckControllers(const std::vector<v1::Instance>& instances, Findings* findings) {
   std::vector<std::string> names;
   for (const v1::Instance& instance : instances) {
     if (instance.info().role() != v1::ROLE_CONTROLLER || instance.leaving()) continue;
     if (instance.heartbeat().has_controller_standby()) continue;
     names.push_back(instance.info().instance());
+    for (const v1::JobLoad& load : instance.heartbeat().jobs()) {
+      if (load.trouble().empty()) continue;
+      findings->push_back(
+          {Health::kWrong, absl::StrCat("job ", load.job()),
+           absl::StrCat(NameOf(instance), " cannot count its results: ", load.trouble()),
+           "once that is mended, it goes on within seconds, and nothing is lost"});
+    }
   }
   if (names.size() < 2) return;
   findings->push_back({Health::kWrong, "controller",

@@ -138,6 +138,17 @@ TEST_F(DoctorTest, FindsItWrongThatTwoControllersCount) {
   EXPECT_EQ(RunOnServer({"doctor"}).code, kOk) << "one is replaced by another";
 }
 
+// It is ready all the same: it answers questions about the report.
+TEST_F(DoctorTest, SaysWhyAControllerDoesNotCount) {
+  v1::JobLoad* const load = mesh_.controllers[0].mutable_heartbeat()->add_jobs();
+  load->set_job("retail");
+  load->set_trouble("the report is locked");
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, HasSubstr("wrong: job retail: controller "));
+  EXPECT_THAT(done.out, HasSubstr(" cannot count its results: the report is locked; once that"));
+}
+
 TEST_F(DoctorTest, SaysForWhomAControllerIsStandby) {
   v1::Instance other = mesh_.controllers[0];
   other.mutable_info()->set_instance("c-2");

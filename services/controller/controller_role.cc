@@ -8,6 +8,7 @@
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/job/job_registry.h"
 #include "muster/partition/member_metrics.h"
 #include "muster/partition/options.h"
@@ -26,6 +27,9 @@ constexpr absl::Duration kInitiatorTimeout = absl::Seconds(5);
 constexpr absl::Duration kStandbyPatience = absl::Seconds(1);
 // Between two such calls.
 constexpr absl::Duration kStandbyPause = absl::Milliseconds(10);
+// Of jobs whose results are not counted: a heartbeat stays small.
+constexpr size_t kMaxTroubles = 32;
+constexpr size_t kMaxTroubleBytes = 300;
 
 }  // namespace
 
@@ -53,6 +57,7 @@ absl::Status ControllerRole::Open(const host::Stores& stores, const host::Fail&)
 
 absl::Status ControllerRole::JoinMesh(const host::Stores& stores) {
   const auto complete = [this](absl::Duration, v1::Heartbeat* heartbeat) {
+    TellTroubles(heartbeat);
     if (ownership_ == nullptr) return;
     const std::optional<std::string> owner = ownership_->StandbyFor();
     // One that does not know of another yet is about to count, and is to be known by then.
@@ -65,6 +70,16 @@ absl::Status ControllerRole::JoinMesh(const host::Stores& stores) {
   }
   if (records_ == nullptr) MakeRecords();
   return absl::OkStatus();
+}
+
+void ControllerRole::TellTroubles(v1::Heartbeat* heartbeat) const {
+  const auto counting = Counting();
+  if (!counting.ok()) return;
+  for (const auto& [job, why] : (*counting)->Troubles(kMaxTroubles)) {
+    v1::JobLoad* const load = heartbeat->add_jobs();
+    load->set_job(job);
+    load->set_trouble(base::Printable(why.message(), kMaxTroubleBytes));
+  }
 }
 
 // Says first what is wrong with the report, before others hear of this controller.

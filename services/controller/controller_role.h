@@ -65,6 +65,8 @@ class ControllerRole final : public host::Role {
  private:
   std::string ReportUrl() const;
   absl::Status JoinMesh(const host::Stores& stores);
+  // Adds the jobs whose results are not counted, and why.
+  void TellTroubles(v1::Heartbeat* heartbeat) const ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status CreateOwnership(const host::Stores& stores);
   void MakeRecords();
   std::shared_ptr<ControllerSupervisor> MakeCounting(const host::Stores& stores);

@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Controller>> ControllerSupervisor::Start(const st
   Options options = options_;
   options.partitions = {item::OutputQueue(account_, job, 0)};
   Events events;
-  events.on_progress = events_.on_progress;
+  events.on_progress = [this, job](const report::Progress& progress) { OnProgress(job, progress); };
   events.on_error = [this, job](const absl::Status& why) { OnError(job, why); };
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Controller> controller,
                           Controller::Create(std::move(options), std::move(events), deps_));
@@ -110,8 +110,32 @@ void ControllerSupervisor::OnError(const std::string& job, const absl::Status& w
   counting.again_at = now + wait;
   changed_.NotifyAll();
   if (absl::IsNotFound(why)) return;  // perhaps the job is deleted: the restart says what happened
+  counting.trouble = why;
   base::Log(base::kError, "counting a job's results was cut short; it is tried again",
             {{"job", job}, {"why", why.ToString()}, {"again_after", absl::FormatDuration(wait)}});
+}
+
+void ControllerSupervisor::OnProgress(const std::string& job, const report::Progress& progress) {
+  {
+    base::MutexLock lock(&mu_);
+    const auto counting = jobs_.find(job);
+    if (counting != jobs_.end()) counting->second.trouble = absl::OkStatus();
+  }
+  if (events_.on_progress) events_.on_progress(progress);
+}
+
+std::map<std::string, absl::Status> ControllerSupervisor::Troubles(size_t most) const {
+  const absl::Duration now = deps_.clock->Monotonic();
+  std::map<std::string, absl::Status> troubles;
+  base::MutexLock lock(&mu_);
+  for (const auto& [job, counting] : jobs_) {
+    if (troubles.size() >= most) break;
+    const absl::Status& why = counting.obstacle.ok() ? counting.trouble : counting.obstacle;
+    const bool runs = !counting.failed && counting.controller != nullptr;
+    if (why.ok() || (runs && now - counting.begun > kProven)) continue;
+    troubles[job] = why;
+  }
+  return troubles;
 }
 
 std::pair<absl::Duration, std::string> ControllerSupervisor::NextLocked() const {

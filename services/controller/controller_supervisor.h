@@ -41,6 +41,10 @@ class ControllerSupervisor {
   // As Controller::CheckCompletion, with the controller of the batch's job.
   absl::Status CheckCompletion(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Jobs whose results are not counted now, at most `most` of them, each with the reason: since a
+  // store failed its controller, no other one has counted, or has run for a while.
+  std::map<std::string, absl::Status> Troubles(size_t most) const ABSL_LOCKS_EXCLUDED(mu_);
+
   // Every controller finishes its current commit and stops.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -54,10 +58,13 @@ class ControllerSupervisor {
     absl::Duration begun;  // monotonic
     absl::Duration again_at;
     absl::Status obstacle = {};  // why the latest controller could not start
+    absl::Status trouble = {};   // why results are not counted; OK: nothing is known of
   };
 
   absl::StatusOr<std::unique_ptr<Controller>> Start(const std::string& job);
   void OnError(const std::string& job, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnProgress(const std::string& job, const report::Progress& progress)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Replaces stopped controllers when their restart is due.
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   void RestartLocked(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -71,7 +78,7 @@ class ControllerSupervisor {
   const Dependencies deps_;
   const IsNeeded is_needed_;
 
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   base::CondVar changed_;
   std::map<std::string, Counting> jobs_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;

@@ -53,6 +53,28 @@ TEST_F(ControllerSupervisorTest, TellsThatItGoesOnWhenAStoreDidNotWork) {
   EXPECT_EQ(GetProgress().items(), 1);
 }
 
+// The doctor called such a controller ready.
+TEST_F(ControllerSupervisorTest, SaysWhyResultsAreNotCountedUntilTheyAreAgain) {
+  OpenBatch(1);
+  PutQuietly({Result(0)});
+  for (int i = 0; i < 2; ++i) report_->FailNext({.status = absl::InternalError("it is gone")});
+  ControllerSupervisor counting(item::kLocalAccount, Instantly(), host_->events(), dependencies());
+  ASSERT_TRUE(counting.Begin("shop").ok());
+  while (counting.Troubles(10).empty()) base::LetOthersRun();
+  EXPECT_EQ(counting.Troubles(10).begin()->first, "shop");
+  EXPECT_EQ(counting.Troubles(10).begin()->second.message(), "it is gone");
+  EXPECT_TRUE(counting.Troubles(0).empty());
+  for (;;) {
+    const size_t troubles = counting.Troubles(10).size();
+    if (GetProgress().items() > 0) break;
+    EXPECT_EQ(troubles, 1U) << "another try is no proof";
+    clock_.AwaitSleepers(1);
+    clock_.Advance(absl::Seconds(1));
+  }
+  while (!counting.Troubles(10).empty()) base::LetOthersRun();
+  counting.Stop();
+}
+
 // A store that does not answer for the queue of job "slow" until it is told to.
 class SlowForOneJob final : public queue::InterceptedStore {
  public:

@@ -65,7 +65,11 @@ api::WaitReasons::Sources WaitSources(WaitTools tools) {
                   agent = tools.agent] { return StartedTargets(membership, agent); },
       .held_keys = [account = std::move(tools.account), jobs = tools.jobs, records = tools.records](
                        const std::string& job) { return HeldKeysOf(job, account, jobs, records); },
-      .handler = [jobs = tools.jobs](const std::string& job) { return KindOfHandler(job, jobs); }};
+      .handler = [jobs = tools.jobs](const std::string& job) { return KindOfHandler(job, jobs); },
+      .controllers =
+          [membership = tools.membership] {
+            return membership->roster().List(v1::ROLE_CONTROLLER);
+          }};
 }
 
 }  // namespace muster::initiator

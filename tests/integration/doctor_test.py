@@ -1,12 +1,14 @@
 """What `muster doctor` says of a mesh of real programs: why work is not done, and what woke the
 workers."""
 
+import contextlib
 import json
+import sqlite3
 
 import harness
 from harness import ROOT, looks, retail_input
 from mesh import READY_SECONDS, free_address
-from mesh_case import MeshTest
+from mesh_case import FaultTest, MeshTest
 
 
 class LookTest(MeshTest):
@@ -83,6 +85,19 @@ class TroubleTest(LookTest):
         text = text.replace('"localhost:7800"', f'"{address}"')
         self.answer("job", "apply", self.write("job.yaml", text))
         self.await_finding("job retail_server", f"the handler at {address} cannot be connected to")
+
+
+class LockedReportTest(FaultTest, LookTest):
+    def test_a_report_that_an_sql_shell_has_locked_is_told_of_the_job_and_of_its_batch(self):
+        with contextlib.closing(sqlite3.connect(self.mesh.folder / "controller/report.db",
+                                                isolation_level=None)) as shell:
+            shell.execute("BEGIN IMMEDIATE")
+            self.gate.open()
+            finding = self.await_finding("job billing", "another program has a transaction open")
+            self.assertIn("cannot count its results", finding["found"])
+            self.await_batch(1, lambda batch: "transaction open" in batch.get("problem", ""))
+        self.assert_ends_exactly_once()
+        self.await_sound("job billing")
 
 
 class SilenceTest(LookTest):

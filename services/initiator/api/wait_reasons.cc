@@ -28,7 +28,8 @@ std::string AndMore(const std::string& first, size_t count) {
 
 }  // namespace
 
-WorkView::WorkView(const std::vector<bus::RosterEntry>& processors, bool has_controller)
+WorkView::WorkView(const std::vector<bus::RosterEntry>& processors, bool has_controller,
+                   const std::vector<bus::RosterEntry>& controllers)
     : has_controller_(has_controller) {
   for (const bus::RosterEntry& entry : processors) {
     if (entry.leaving) continue;
@@ -51,6 +52,19 @@ WorkView::WorkView(const std::vector<bus::RosterEntry>& processors, bool has_con
       by_job_[job].push_back(std::move(processor));
     }
   }
+  for (const bus::RosterEntry& entry : controllers) {
+    if (entry.leaving) continue;
+    for (const v1::JobLoad& load : entry.heartbeat.jobs()) {
+      if (load.trouble().empty()) continue;
+      uncounted_[load.job()] = absl::StrCat("controller ", entry.heartbeat.instance().instance(),
+                                            " cannot count its results: ", load.trouble());
+    }
+  }
+}
+
+std::string WorkView::ObstacleToCounting(const std::string& job) const {
+  const auto found = uncounted_.find(job);
+  return found == uncounted_.end() ? "" : found->second;
 }
 
 bool WorkView::LacksProcessor(const std::string& job) const { return !by_job_.contains(job); }
@@ -108,7 +122,9 @@ std::shared_ptr<const WorkView> WaitReasons::Look() {
   base::MutexLock lock(&mu_);
   if (view_ == nullptr || now - looked_ >= kLookEvery) {
     looked_ = now;
-    view_ = std::make_shared<const WorkView>(sources_.processors(), sources_.has_controller());
+    view_ = std::make_shared<const WorkView>(
+        sources_.processors(), sources_.has_controller(),
+        sources_.controllers == nullptr ? std::vector<bus::RosterEntry>() : sources_.controllers());
   }
   return view_;
 }
@@ -218,6 +234,7 @@ void WaitReasons::Explain(batch::BatchStatus* status, absl::Duration patience) {
   } else if (!why.empty() && view->LacksVersion(batch)) {
     absl::StrAppend(&why, WhatHasVersion(batch));
   }
+  if (why.empty()) why = view->ObstacleToCounting(batch.job);
   // While the batch moves, its held keys can wait.
   if (why.empty() && clock_->Now() - since >= kAskEvery) why = item::InWords(HeldOf(batch.job));
   if (why.empty()) return;

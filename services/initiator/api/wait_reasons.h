@@ -31,10 +31,11 @@
 
 namespace muster::initiator::api {
 
-// What one moment's heartbeats say of the processors. Immutable.
+// What one moment's heartbeats say of the processors and controllers. Immutable.
 class WorkView {
  public:
-  explicit WorkView(const std::vector<bus::RosterEntry>& processors, bool has_controller = true);
+  explicit WorkView(const std::vector<bus::RosterEntry>& processors, bool has_controller = true,
+                    const std::vector<bus::RosterEntry>& controllers = {});
 
   // What keeps all processors from the batch; empty: one can work on it. The batch is not over.
   std::string ObstacleTo(const ledger::Batch& batch) const;
@@ -43,6 +44,8 @@ class WorkView {
   // Processors have the handler of the batch's job, and none of them in the batch's version.
   bool LacksVersion(const ledger::Batch& batch) const;
   bool has_controller() const { return has_controller_; }
+  // What keeps the results of the job from being counted; empty: no controller knows of anything.
+  std::string ObstacleToCounting(const std::string& job) const;
 
  private:
   struct Processor {
@@ -59,6 +62,7 @@ class WorkView {
 
   std::map<std::string, Processors> by_job_;
   const bool has_controller_;
+  std::map<std::string, std::string> uncounted_;  // by job: why not
 };
 
 // How a job's handler is run, as far as it decides what is to be started.
@@ -83,6 +87,8 @@ class WaitReasons {
     std::function<item::HeldSummary(const std::string& job)> held_keys = nullptr;
     // The handler of a job as it is defined now. May take as long as a call; null: linked ones.
     std::function<HandlerKind(const std::string& job)> handler = nullptr;
+    // Null: what keeps controllers from counting is not known.
+    std::function<std::vector<bus::RosterEntry>()> controllers = nullptr;
   };
 
   // `account` is that of the jobs' queues. `clock` is not owned.

@@ -57,6 +57,7 @@ class WaitReasonsTest : public ::testing::Test {
 
   base::FakeClock clock_;
   std::vector<bus::RosterEntry> processors_;
+  std::vector<bus::RosterEntry> controllers_;
   std::vector<v1::ScalingTarget> targets_;
   bool has_controller_ = true;
   int asked_ = 0;
@@ -77,7 +78,8 @@ class WaitReasonsTest : public ::testing::Test {
                         [this](const std::string& job) {
                           ++asked_for_handler_;
                           return job == "shop" ? handler_ : HandlerKind();
-                        }},
+                        },
+                        [this] { return controllers_; }},
                        "acme",
                        &clock_};
 };
@@ -208,6 +210,19 @@ TEST_F(WaitReasonsTest, SaysThatNoControllerCountsTheResults) {
   has_controller_ = false;
   status_.problem = absl::UnavailableError("no controller is known here");
   EXPECT_THAT(Why(), HasSubstr("not counted, for no controller is heard: start one (nothing was"));
+}
+
+TEST_F(WaitReasonsTest, SaysWhyTheControllerDoesNotCountTheResults) {
+  Add("p-1", "2");
+  bus::RosterEntry& controller = controllers_.emplace_back();
+  controller.heartbeat.mutable_instance()->set_instance("c-1");
+  v1::JobLoad* const load = controller.heartbeat.add_jobs();
+  load->set_job("shop");
+  load->set_trouble("the report is locked");
+  EXPECT_THAT(Why(),
+              HasSubstr("controller c-1 cannot count its results: the report is locked (no"));
+  load->set_job("other");
+  EXPECT_EQ(Why(), "");
 }
 
 TEST_F(WaitReasonsTest, SparesOneWhoFollowsABatchWhatPassesWithinThePatience) {
