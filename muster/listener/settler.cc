@@ -307,6 +307,7 @@ void Settler::DeadLetter(int partition, const Chosen& items) {
              for (size_t i = 0; i < ours.size(); ++i) {
                requests[i].receipt = receipts[i];
                requests[i].cause = CauseOf(*ours[i]);
+               requests[i].kind = ours[i]->verdict.kind;
              }
              return store_->DeadLetter(options_.partitions[partition], requests);
            });

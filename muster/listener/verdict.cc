@@ -14,6 +14,8 @@
 namespace muster::listener {
 namespace {
 
+using queue::DeadLetterKind;
+
 // Short at first: half of a fleet may fit, so the next listener that looks probably does. Long in
 // the end: possibly no listener fits for days, and those that look have other work.
 constexpr absl::Duration kShortestAway = absl::Milliseconds(250);
@@ -37,10 +39,11 @@ Verdict GiveBack(absl::Duration delay, bool begun, bool refund,
   return verdict;
 }
 
-Verdict GiveUp(std::string why) {
+Verdict GiveUp(DeadLetterKind kind, std::string why) {
   Verdict verdict;
   verdict.action = Verdict::Action::kDeadLetter;
   verdict.why = std::move(why);
+  verdict.kind = kind;
   verdict.counter = &ListenerCounters::dead_letters;
   return verdict;
 }
@@ -51,7 +54,8 @@ Verdict JudgeRetry(Settlement settlement, int attempts, bool begun, const Verdic
     settlement.why = "the handler gave no outcome";
   }
   if (begun && attempts >= rules.max_attempts) {
-    return GiveUp(absl::StrCat("attempt ", attempts, " of ", rules.max_attempts, " failed",
+    return GiveUp(DeadLetterKind::kAttempts,
+                  absl::StrCat("attempt ", attempts, " of ", rules.max_attempts, " failed",
                                settlement.why.empty() ? "" : ": ", settlement.why));
   }
   const absl::Duration delay = settlement.delay > absl::ZeroDuration()
@@ -73,7 +77,8 @@ Verdict JudgeDefer(Settlement settlement, bool begun, const VerdictRules& rules)
 
 Verdict JudgeOk(Settlement settlement, const VerdictRules& rules) {
   if (absl::Status status = CheckOutputs(settlement.outputs, rules); !status.ok()) {
-    return GiveUp(absl::StrCat("its output cannot be queued: ", status.message()));
+    return GiveUp(DeadLetterKind::kOutput,
+                  absl::StrCat("its output cannot be queued: ", status.message()));
   }
   Verdict verdict;
   verdict.action = Verdict::Action::kDelete;
@@ -122,7 +127,7 @@ Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRule
     case Settlement::Kind::kOk:
       return JudgeOk(std::move(settlement), rules);
     case Settlement::Kind::kDead:
-      return GiveUp(std::move(settlement.why));
+      return GiveUp(DeadLetterKind::kRefused, std::move(settlement.why));
     case Settlement::Kind::kDefer:
       return JudgeDefer(std::move(settlement), begun, rules);
     case Settlement::Kind::kRelease:
@@ -145,10 +150,12 @@ bool IsSpent(const queue::Message& message, const VerdictRules& rules) {
 
 Verdict JudgeSpent(const queue::Message& message) {
   if (message.interrupted) {
-    return GiveUp(absl::StrCat("attempt ", message.attempts, " of ", message.attempts,
+    return GiveUp(DeadLetterKind::kCrash,
+                  absl::StrCat("attempt ", message.attempts, " of ", message.attempts,
                                " was interrupted: its handler's process died or lost its lease"));
   }
-  return GiveUp(absl::StrCat("all ", message.attempts, " attempts were used up before"));
+  return GiveUp(DeadLetterKind::kAttempts,
+                absl::StrCat("all ", message.attempts, " attempts were used up before"));
 }
 
 Verdict JudgePostponed(bool begun, const VerdictRules& rules) {

@@ -33,6 +33,7 @@ struct Verdict {
   bool refund_attempt = false;  // kGiveBack: … and is not charged
   std::string wanted;           // kGiveBack: not empty: for listeners that have this
   std::string why;
+  queue::DeadLetterKind kind = queue::DeadLetterKind::kAttempts;  // kDeadLetter: of `why`
   std::vector<queue::NewMessage> outputs;
   std::function<void(const absl::Status&)> on_settled;  // as of Settlement
   // The counter to increase once it is done.

@@ -157,6 +157,22 @@ TEST(VerdictTest, GivesUpWhoseOutputNoQueueTakes) {
   EXPECT_EQ(Judge(settlement, 1, true, {.has_output_queue = false}, 0).action, Action::kDeadLetter);
 }
 
+TEST(VerdictTest, TellsTheKindsOfEndsApart) {
+  using queue::DeadLetterKind;
+  EXPECT_EQ(JudgeKind(Kind::kRetry, 3).kind, DeadLetterKind::kAttempts);
+  EXPECT_EQ(JudgeKind(Kind::kDead, 1).kind, DeadLetterKind::kRefused);
+  Settlement without_queue;
+  without_queue.kind = Kind::kOk;
+  without_queue.outputs.emplace_back();
+  EXPECT_EQ(Judge(std::move(without_queue), 1, true, {.has_output_queue = false}, 0).kind,
+            DeadLetterKind::kOutput);
+  queue::Message spent;
+  spent.attempts = 3;
+  EXPECT_EQ(JudgeSpent(spent).kind, DeadLetterKind::kAttempts);
+  spent.interrupted = true;
+  EXPECT_EQ(JudgeSpent(spent).kind, DeadLetterKind::kCrash);
+}
+
 TEST(VerdictTest, CallsAMessageSpentByItsAttemptsNotByItsDequeueCount) {
   queue::Message message;
   message.dequeue_count = 1000;

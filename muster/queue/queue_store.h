@@ -160,9 +160,19 @@ struct Cause {
   absl::Time time;     // when; the engine fills it in if it is left at its default
 };
 
+// What kind of end a Cause tells of, for counters.
+enum class DeadLetterKind {
+  kAttempts,  // its last attempt failed, or it had none left
+  kCrash,     // the worker of its last attempt died or hung
+  kRefused,   // its handler, or who read it before, said that it will never work
+  kOutput,    // what it has for the output queue fits no queue
+  kResult,    // it is a result that no report can count
+};
+
 struct DeadLetterRequest {
   Receipt receipt;
   Cause cause;
+  DeadLetterKind kind = DeadLetterKind::kAttempts;  // not kept
 };
 
 struct PoisonMessage {

@@ -6,12 +6,16 @@
 
 #include "muster/base/log.h"
 #include "muster/rpc/tls.h"
+#include "muster/telemetry/catalogue.h"
 
 namespace muster::rpc {
 
-CertificateWatch::CertificateWatch(const std::vector<std::string>& files, base::Clock* clock,
+CertificateWatch::CertificateWatch(const std::vector<std::string>& files,
+                                   telemetry::Registry* metrics, base::Clock* clock,
                                    EndedAlready ended)
-    : clock_(clock) {
+    : clock_(clock),
+      expiry_(metrics, telemetry::kCertificateExpiry),
+      lifetime_(metrics, telemetry::kCertificateLifetime) {
   for (const std::string& file : files) {
     if (file.empty()) continue;
     const absl::StatusOr<Validity> now = ValidityOf(file);
@@ -32,6 +36,8 @@ void CertificateWatch::Look(const std::string& file, Seen* seen) {
   if (seen->end != certificate->end) *seen = {certificate->end, Stage::kSound};
   const absl::Duration left = certificate->end - clock_->Now();
   const absl::Duration life = certificate->end - certificate->begin;
+  expiry_.With({file}).Set(absl::ToDoubleSeconds(certificate->end - absl::UnixEpoch()));
+  lifetime_.With({file}).Set(absl::ToDoubleSeconds(life));
   const Stage stage = left <= absl::ZeroDuration()                         ? Stage::kEnded
                       : left < std::min(kMaxWarning, kWarningShare * life) ? Stage::kEndsSoon
                                                                            : Stage::kSound;

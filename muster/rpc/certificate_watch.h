@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// CertificateWatch: warns of certificates that end while a service uses them. Peers refuse one that
-// has ended, and gRPC tells neither side why.
+// CertificateWatch: warns of certificates that end while a service uses them, and shows metrics
+// when they do. Peers refuse one that has ended, and gRPC tells neither side why.
 #pragma once
 
 #include <map>
@@ -11,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/telemetry/registry.h"
 
 namespace muster::rpc {
 
@@ -28,10 +29,10 @@ class CertificateWatch {
   // Who warns of a certificate that has ended already: whoever reads it for gRPC does (tls.h).
   enum class EndedAlready { kIsTold, kTell };
 
-  // `files` hold a certificate in PEM form each; empty names are passed over. `clock` is not owned
-  // and outlives this.
-  CertificateWatch(const std::vector<std::string>& files, base::Clock* clock,
-                   EndedAlready ended = EndedAlready::kIsTold);
+  // `files` hold a certificate in PEM form each; empty names are passed over. `metrics` may be
+  // null. It and `clock` are not owned and outlive this.
+  CertificateWatch(const std::vector<std::string>& files, telemetry::Registry* metrics,
+                   base::Clock* clock, EndedAlready ended = EndedAlready::kIsTold);
   CertificateWatch(const CertificateWatch&) = delete;
   CertificateWatch& operator=(const CertificateWatch&) = delete;
 
@@ -46,6 +47,8 @@ class CertificateWatch {
   void Look(const std::string& file, Seen* seen);
 
   base::Clock* const clock_;  // not owned
+  const telemetry::Gauges<1> expiry_;
+  const telemetry::Gauges<1> lifetime_;
   std::map<std::string, Seen> files_;
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -101,6 +101,8 @@ std::vector<Metric> Catalogue() {
       kProcessMaxFds.entry(),
       kProcessThreads.entry(),
       kProcessStart.entry(),
+      kCertificateExpiry.entry(),
+      kCertificateLifetime.entry(),
       kBuildInfo.entry(),
       kOverLimit.entry(),
       kRefusedValues.entry(),

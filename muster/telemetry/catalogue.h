@@ -56,12 +56,14 @@ inline constexpr HistogramMetric<1> kItemLatency{
     {"queue"},
     "Time from the put of an item into its queue until the report has counted it",
     kItemSeconds};
-inline constexpr CounterMetric<1> kDuplicates{
+inline constexpr CounterMetric<2> kDuplicates{
     "muster_duplicates_total",
     "results",
     kController,
-    {"queue"},
-    "Results dropped because the report had counted their item before"};
+    {"queue", "reason"},
+    "Results dropped because the report had counted their item before: redelivered (the result "
+    "itself came again) or repeated (another attempt at the item, or another submission of its "
+    "result)"};
 inline constexpr CounterMetric<2> kRejected{
     "muster_rejected_total",
     "transactions",
@@ -137,16 +139,22 @@ inline constexpr CounterMetric<0> kHeldBackTime{
     kInitiator,
     {},
     "Time for which this initiator held batches back from full queues, added up over the queues"};
-inline constexpr CounterMetric<1> kRedeliveries{"muster_redeliveries_total",
-                                                "messages",
-                                                kEveryRole,
-                                                {"queue"},
-                                                "Messages received that had been received before"};
-inline constexpr CounterMetric<1> kDeadLetters{"muster_dead_letters_total",
-                                               "messages",
-                                               kEveryRole,
-                                               {"queue"},
-                                               "Messages moved to the dead-letter store"};
+inline constexpr CounterMetric<2> kRedeliveries{
+    "muster_redeliveries_total",
+    "messages",
+    kEveryRole,
+    {"queue", "reason"},
+    "Messages received that had been received before: interrupted (a handler had begun on it, and "
+    "its worker died or hung) or returned (given back, or its lease ended before a handler began)"};
+inline constexpr CounterMetric<2> kDeadLetters{
+    "muster_dead_letters_total",
+    "messages",
+    kEveryRole,
+    {"queue", "reason"},
+    "Messages moved to the dead-letter store: attempts (the last one failed, or none was left), "
+    "crash (the worker of the last one died or hung), refused (the handler said that it will never "
+    "work, or it is malformed), output (what it returned fits no queue) or result (a result that "
+    "no report can count)"};
 inline constexpr CounterMetric<1> kLeasesLost{
     "muster_leases_lost_total",
     "leases",
@@ -423,7 +431,7 @@ inline constexpr GaugeMetric<1> kReleasedEpoch{"muster_released_epoch",
 inline constexpr HistogramMetric<2> kRpcCallDuration{
     "rpc_server_call_duration_seconds",
     "seconds",
-    kEveryRole,
+    kEveryService,
     {"method", "code"},
     "Time of the calls that the service has answered, streams included, by gRPC status",
     kCallSeconds};
@@ -573,6 +581,18 @@ inline constexpr GaugeMetric<0> kProcessStart{"process_start_time_seconds",
                                               "When the process started, in seconds since 1970"};
 
 // The service itself.
+inline constexpr GaugeMetric<1> kCertificateExpiry{
+    "muster_certificate_expiry_timestamp_seconds",
+    "seconds",
+    kEveryService,
+    {"certificate"},
+    "When a certificate that the service uses ends, in seconds since 1970, by its file"};
+inline constexpr GaugeMetric<1> kCertificateLifetime{
+    "muster_certificate_lifetime_seconds",
+    "seconds",
+    kEveryService,
+    {"certificate"},
+    "Time from the beginning of that certificate's validity to its end"};
 inline constexpr GaugeMetric<2> kBuildInfo{"muster_build_info",
                                            "info",
                                            kEveryService,

@@ -296,10 +296,10 @@ TEST_F(RegistryTest, ShowsTheLatestExemplarOfEachBucketAsOpenMetrics) {
   latency.Observe(0.004);
   latency.Observe(0.02, {1, 2, 3});
   latency.Observe(0.02, {0xab, 0xcd, 0xef});
-  Counters<1>(&registry_, kDuplicates).With({"q"}).Add(2);
+  Counters<2>(&registry_, kDuplicates).With({"q", "repeated"}).Add(2);
   const std::string page = registry_.Scrape(TextFormat::kOpenMetrics);
   EXPECT_THAT(page, HasSubstr("# TYPE muster_duplicates counter\n"));
-  EXPECT_THAT(page, HasSubstr("\nmuster_duplicates_total{queue=\"q\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("\nmuster_duplicates_total{queue=\"q\",reason=\"repeated\"} 2\n"));
   const std::string bucket = "muster_item_latency_seconds_bucket{queue=\"a\\\"b\",le=";
   EXPECT_THAT(page, HasSubstr(bucket + "\"0.005\"} 1\n"));
   EXPECT_THAT(page,
@@ -311,7 +311,7 @@ TEST_F(RegistryTest, ShowsTheLatestExemplarOfEachBucketAsOpenMetrics) {
 }
 
 TEST_F(RegistryTest, TakesASnapshotOfTheValuesThatAScrapeShows) {
-  Counters<1>(&registry_, kDuplicates).With({"q"}).Add(2);
+  Counters<2>(&registry_, kDuplicates).With({"q", "repeated"}).Add(2);
   const Histogram latency = Histograms<1>(&registry_, kItemLatency).With({"q"});
   latency.Observe(0.004);
   latency.Observe(100'000);

@@ -114,15 +114,16 @@ ROWS = [
     ]),
     ("What went wrong?", [
         panel("Redeliveries and duplicates",
-              "Items received that had been received before, and results dropped because the report had "
-              "counted their item.", "ops",
-              (f"sum({rate('muster_redeliveries_total', INPUT)})", "redelivered"),
-              (f"sum({rate('muster_duplicates_total', INPUT)})", "duplicate")),
+              "Items received that had been received before: given back (returned), or of a worker that "
+              "died or hung (interrupted); and results dropped because the report had counted their "
+              "item: one that came again (redelivered), or of another attempt (repeated).", "ops",
+              (total("reason", rate("muster_redeliveries_total", INPUT)), "{{reason}}"),
+              (total("reason", rate("muster_duplicates_total", INPUT)), "duplicate {{reason}}")),
         panel("Poison",
-              "Messages in the dead-letter store now, and those moved there since the services started.",
-              "short",
+              "Messages in the dead-letter store now, and those moved there since the services started, "
+              "by the reason.", "short",
               (most("queue", chosen("muster_queue_poison", QUEUES)), "{{queue}} in the store"),
-              (total("queue", chosen("muster_dead_letters_total", QUEUES)), "{{queue}} moved")),
+              (total("queue, reason", chosen("muster_dead_letters_total", QUEUES)), "{{queue}} {{reason}}")),
         panel("Rejected transactions",
               "Transactions that attempts rejected: unreadable (format), too large (oversized), or refused "
               "by the handler.", "ops",

@@ -4,6 +4,8 @@ PANEL_HEIGHT = 8
 # Every query looks only at what the variables choose.
 CHOSEN = 'namespace=~"$namespace",job=~"$job",instance=~"$instance"'
 BUSY, USEFUL, WASTED = 'state="busy"', 'useful="true"', 'useful="false"'
+IDLE = 'state="idle"'
+PAID = 'state=~"ready|starting|parked|draining"'  # a ready replica may be idle, and is one all the same
 INPUTS = 'queue=~".+-in"'
 
 

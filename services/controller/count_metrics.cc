@@ -15,10 +15,11 @@ namespace {
 
 // What one commit adds to one queue. Handles are looked up once for a commit, not for each item.
 struct Sums {
-  double items = 0, dead_items = 0, duplicates = 0;
+  double items = 0, dead_items = 0;
+  double redelivered = 0, repeated = 0;                    // duplicates
   double aggregated = 0, rejected = 0, dead_lettered = 0;  // transactions
 
-  void Add(const report::CountedItem& item, report::Verdict verdict) {
+  void Add(const report::CountedItem& item, const ItemOrigin& origin, report::Verdict verdict) {
     switch (verdict) {
       case report::Verdict::kCounted:
         ++items;
@@ -31,7 +32,7 @@ struct Sums {
         dead_lettered += static_cast<double>(item.transactions);
         break;
       case report::Verdict::kDuplicate:
-        ++duplicates;
+        ++(origin.redelivered ? redelivered : repeated);
         break;
       case report::Verdict::kConflict:
         break;  // a fault, which the log tells
@@ -49,10 +50,11 @@ bool IsNew(report::Verdict verdict) {
   return verdict != report::Verdict::kDuplicate && verdict != report::Verdict::kConflict;
 }
 
-// Also 0: a counter that is there before its first event lets increase() see that.
-void AddTo(const telemetry::Counters<2>& counters, const std::string& queue, const char* outcome,
+// Also 0: a counter that is there before its first event lets increase() see that. `kind`: its
+// outcome or reason.
+void AddTo(const telemetry::Counters<2>& counters, const std::string& queue, const char* kind,
            double by) {
-  counters.With({queue, outcome}).Add(by);
+  counters.With({queue, kind}).Add(by);
 }
 
 }  // namespace
@@ -78,8 +80,8 @@ void CountMetrics::Record(const std::vector<report::CountedItem>& items,
   for (size_t i = 0; i < items.size(); ++i) {
     OfBatch& of_batch = batches[items[i].batch];
     const report::Verdict verdict = summary.verdicts[i].verdict;
-    of_batch.sums.Add(items[i], verdict);
     const ItemOrigin& origin = origins[i];
+    of_batch.sums.Add(items[i], origin, verdict);
     if (!IsNew(verdict) || origin.put == absl::InfinitePast()) continue;
     // Two clocks are at work: that of the queue and this one.
     of_batch.latency.Observe(std::max(absl::ZeroDuration(), now - origin.put), origin.exemplar);
@@ -91,7 +93,8 @@ void CountMetrics::Record(const std::vector<report::CountedItem>& items,
     AddTo(transactions_, of_batch.queue, "aggregated", sums.aggregated);
     AddTo(transactions_, of_batch.queue, "rejected", sums.rejected);
     AddTo(transactions_, of_batch.queue, "dead_lettered", sums.dead_lettered);
-    duplicates_.With({of_batch.queue}).Add(sums.duplicates);
+    AddTo(duplicates_, of_batch.queue, "redelivered", sums.redelivered);
+    AddTo(duplicates_, of_batch.queue, "repeated", sums.repeated);
   }
 }
 

@@ -16,6 +16,7 @@ namespace muster::controller {
 struct ItemOrigin {
   absl::Time put;                // into its queue; the infinite past: not known
   telemetry::Exemplar exemplar;  // its attempt's span, if the batch is sampled
+  bool redelivered = false;      // its result had been received before
 };
 
 // Thread-safe.
@@ -32,7 +33,7 @@ class CountMetrics {
   const bool records_;
   const telemetry::Counters<2> transactions_;
   const telemetry::Counters<2> items_;
-  const telemetry::Counters<1> duplicates_;
+  const telemetry::Counters<2> duplicates_;
   const telemetry::Histograms<1> latency_;
 };
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/controller/count_metrics.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/base/proto_time.h"
 #include "tests/fakes/controller/controller_fixture.h"
@@ -33,6 +38,10 @@ class CountMetricsTest : public ControllerTest {
     host_->AwaitCompletions(1);
     Stop();
   }
+  std::optional<double> Duplicates(const std::string& reason) {
+    return Shown(registry_, absl::StrCat("muster_duplicates_total{queue=\"shop-in\",reason=\"",
+                                         reason, "\"}"));
+  }
   static v1::ItemResult PutAt(v1::ItemResult result, absl::Time put) {
     *result.mutable_put() = base::ToProto(put);
     return result;
@@ -60,13 +69,33 @@ TEST_F(CountMetricsTest, CountsWhatTheReportHasCounted) {
 TEST_F(CountMetricsTest, ShowsZeroesBeforeTheFirstEvent) {
   Count(1, {Result(0)});
   EXPECT_EQ(Shown(registry_, R"(muster_items_total{queue="shop-in",outcome="dead_lettered"})"), 0);
-  EXPECT_EQ(Shown(registry_, R"(muster_duplicates_total{queue="shop-in"})"), 0);
+  for (const std::string reason : {"redelivered", "repeated"}) EXPECT_EQ(Duplicates(reason), 0);
 }
 
 TEST_F(CountMetricsTest, CountsADuplicateAsDroppedAndNothingTwice) {
   Count(2, {Result(0), Result(0), Result(1), Result(1)});
   EXPECT_EQ(Shown(registry_, R"(muster_items_total{queue="shop-in",outcome="aggregated"})"), 2);
-  EXPECT_EQ(Shown(registry_, R"(muster_duplicates_total{queue="shop-in"})"), 2);
+  EXPECT_EQ(Duplicates("repeated"), 2);
+  EXPECT_EQ(Duplicates("redelivered"), 0);
+}
+
+// As after a controller that died between its commit and the deletion.
+TEST_F(CountMetricsTest, TellsAResultThatCameAgainFromOneOfAnotherAttempt) {
+  OpenBatch(2);
+  PutQuietly({Result(0), Result(0)});
+  const auto received = *queues_->Receive(output_, {2, absl::Minutes(1)});
+  ASSERT_EQ(received.size(), 2U);
+  for (const queue::Message& message : received) {
+    std::vector<queue::UpdateRequest> given_back(1);
+    given_back[0].receipt = message.receipt;
+    ASSERT_TRUE(queues_->Update(output_, given_back).ok());
+  }
+  PutQuietly({Result(1)});
+  ASSERT_TRUE(controller_->Start().ok());
+  host_->AwaitCompletions(1);
+  Stop();
+  EXPECT_EQ(Duplicates("redelivered"), 1);
+  EXPECT_EQ(Duplicates("repeated"), 0);
 }
 
 TEST_F(CountMetricsTest, MeasuresFromThePutOfAnItemUntilItIsCounted) {

@@ -135,7 +135,7 @@ void ResultCounter::Keep(item::DecodedResults results, queue::Message message) {
     spans_.NoteResult(result->item.batch, result->trace);
     output_bytes_ += OutputBytesOf(result->item);
     items_.push_back(std::move(result->item));
-    origins_.push_back({result->put, ExemplarOf(result->trace)});
+    origins_.push_back({result->put, ExemplarOf(result->trace), message.dequeue_count > 1});
     if (!result->blob.empty()) blobs.push_back(std::move(result->blob));
   }
   if (hopeless.ok()) {
@@ -148,7 +148,8 @@ void ResultCounter::Keep(item::DecodedResults results, queue::Message message) {
   base::Log(base::kError, "a result cannot be counted",
             {{"queue", partition_.ToString()}, {"message", message.message_id}, {"why", why}});
   hopeless_.push_back({std::move(message.receipt),
-                       {std::move(why), message.attempts, options_.instance, deps_.clock->Now()}});
+                       {std::move(why), message.attempts, options_.instance, deps_.clock->Now()},
+                       queue::DeadLetterKind::kResult});
 }
 
 absl::Status ResultCounter::Check(const report::CountedItem& item) {

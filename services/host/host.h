@@ -114,8 +114,9 @@ class Host {
       telemetry_;            // null: nothing is measured; outlives what follows
   bool role_begun_ = false;  // Role::Open was called
   std::vector<std::string> addresses_;
-  const rpc::CertificateWatch certificates_{{options_.tls.certificate}, clock_};
+  const rpc::CertificateWatch certificates_{{options_.tls.certificate}, registry(), clock_};
   const rpc::CertificateWatch nats_certificate_{{options_.nats.connection.certificate_file},
+                                                registry(),
                                                 clock_,
                                                 rpc::CertificateWatch::EndedAlready::kTell};
   // The current server. Once Start is over, only the thread that serves changes it, under mu_.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/host/measured_queues.h"
 
-#include <algorithm>
+#include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,11 +12,42 @@
 namespace muster::host {
 namespace {
 
+constexpr std::array kRedeliveryReasons = {"returned", "interrupted"};
+
 // Of calls that are about no queue of their own.
 constexpr char kAllQueues[] = "all";
 
 std::string LabelOf(const queue::QueueId& queue) {
   return queue.name.empty() ? kAllQueues : item::LogicalName(queue.name);
+}
+
+absl::string_view ReasonOf(const queue::Message& message) {
+  return kRedeliveryReasons[message.interrupted ? 1 : 0];
+}
+
+absl::string_view ReasonOf(queue::DeadLetterKind kind) {
+  switch (kind) {
+    case queue::DeadLetterKind::kAttempts:
+      return "attempts";
+    case queue::DeadLetterKind::kCrash:
+      return "crash";
+    case queue::DeadLetterKind::kRefused:
+      return "refused";
+    case queue::DeadLetterKind::kOutput:
+      return "output";
+    case queue::DeadLetterKind::kResult:
+      return "result";
+  }
+  return "";
+}
+
+// The ends that a message of this queue can come to.
+std::vector<queue::DeadLetterKind> EndsIn(const queue::QueueId& queue) {
+  const std::optional<item::Direction> direction = item::DirectionOf(queue.name);
+  if (direction == item::Direction::kOutput) return {queue::DeadLetterKind::kResult};
+  if (direction != item::Direction::kInput) return {};
+  return {queue::DeadLetterKind::kAttempts, queue::DeadLetterKind::kCrash,
+          queue::DeadLetterKind::kRefused, queue::DeadLetterKind::kOutput};
 }
 
 // error.type; empty: it is none.
@@ -43,7 +75,7 @@ void MeasuredQueues::After(queue::Verb verb, const queue::QueueId& queue, bool u
 
 void MeasuredQueues::CountRedelivery(const queue::QueueId& queue,
                                      const queue::Message& message) const {
-  if (message.dequeue_count > 1) redeliveries_.With({LabelOf(queue)}).Add();
+  if (message.dequeue_count > 1) redeliveries_.With({LabelOf(queue), ReasonOf(message)}).Add();
 }
 
 void MeasuredQueues::CountConsumed(const queue::QueueId& queue, size_t messages) const {
@@ -82,8 +114,9 @@ absl::StatusOr<std::vector<queue::Message>> MeasuredQueues::Receive(
   CountConsumed(queue, messages->size());
   // Both counters are there before their first event, so that increase() sees it.
   const std::string label = LabelOf(queue);
-  redeliveries_.With({label});
-  dead_letters_.With({label});
+  for (const char* reason : kRedeliveryReasons) redeliveries_.With({label, reason});
+  for (const queue::DeadLetterKind kind : EndsIn(queue))
+    dead_letters_.With({label, ReasonOf(kind)});
   for (const queue::Message& message : *messages) CountRedelivery(queue, message);
   return messages;
 }
@@ -105,9 +138,10 @@ absl::StatusOr<std::vector<absl::Status>> MeasuredQueues::DeadLetter(
   auto statuses =
       Time("settle", queue, [&] { return InterceptedStore::DeadLetter(queue, requests); });
   if (!statuses.ok()) return statuses;
-  const auto moved = std::count_if(statuses->begin(), statuses->end(),
-                                   [](const absl::Status& status) { return status.ok(); });
-  if (moved > 0) dead_letters_.With({LabelOf(queue)}).Add(static_cast<double>(moved));
+  const std::string label = LabelOf(queue);
+  for (size_t i = 0; i < statuses->size(); ++i) {
+    if ((*statuses)[i].ok()) dead_letters_.With({label, ReasonOf(requests[i].kind)}).Add();
+  }
   return statuses;
 }
 

@@ -52,8 +52,8 @@ class MeasuredQueues final : public queue::InterceptedStore {
 
   const std::unique_ptr<queue::QueueStore> owned_;
   const telemetry::Counters<3> calls_;
-  const telemetry::Counters<1> redeliveries_;
-  const telemetry::Counters<1> dead_letters_;
+  const telemetry::Counters<2> redeliveries_;
+  const telemetry::Counters<2> dead_letters_;
   const telemetry::Histograms<4> operations_;
   const telemetry::Counters<4> sent_;
   const telemetry::Counters<4> consumed_;

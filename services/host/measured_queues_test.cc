@@ -2,7 +2,11 @@
 #include "services/host/measured_queues.h"
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
@@ -37,6 +41,15 @@ class MeasuredQueuesTest : public ::testing::Test {
                  absl::StrCat("muster_storage_transactions_total{queue=\"retail-in\",operation=\"",
                               operation, "\",useful=\"", useful ? "true" : "false", "\"}"))
         .value_or(0);
+  }
+
+  std::optional<double> Redeliveries(const std::string& reason) {
+    return Shown(registry_, absl::StrCat("muster_redeliveries_total{queue=\"retail-in\",reason=\"",
+                                         reason, "\"}"));
+  }
+  std::optional<double> DeadLetters(const std::string& queue, const std::string& reason) {
+    return Shown(registry_, absl::StrCat("muster_dead_letters_total{queue=\"", queue,
+                                         "\",reason=\"", reason, "\"}"));
   }
 
   base::FakeClock clock_;
@@ -83,25 +96,44 @@ TEST_F(MeasuredQueuesTest, TellsOfMessagesByTheConventionsOfOpenTelemetry) {
             2);
 }
 
-TEST_F(MeasuredQueuesTest, CountsMessagesThatComeAgain) {
+TEST_F(MeasuredQueuesTest, CountsMessagesThatComeAgainByWhetherTheirWorkerWasLost) {
   Put();
   Receive();
   // Before the first event: increase() does not see a series begin.
-  EXPECT_EQ(Shown(registry_, R"(muster_redeliveries_total{queue="retail-in"})"), 0);
-  EXPECT_EQ(Shown(registry_, R"(muster_dead_letters_total{queue="retail-in"})"), 0);
+  EXPECT_EQ(Redeliveries("returned"), 0);
+  EXPECT_EQ(Redeliveries("interrupted"), 0);
+  clock_.Advance(absl::Minutes(2));
+  const std::vector<queue::Message> received = Receive();
+  EXPECT_EQ(Redeliveries("returned"), 1) << "its lease ended, but no handler had begun";
+  ASSERT_TRUE(measured_->BeginAttempt(queue_, {{received[0].receipt}}).ok());
   clock_.Advance(absl::Minutes(2));
   Receive();
-  EXPECT_EQ(Shown(registry_, R"(muster_redeliveries_total{queue="retail-in"})"), 1);
+  EXPECT_EQ(Redeliveries("returned"), 1);
+  EXPECT_EQ(Redeliveries("interrupted"), 1);
 }
 
-TEST_F(MeasuredQueuesTest, CountsWhatGoesToTheDeadLetterStore) {
+TEST_F(MeasuredQueuesTest, CountsWhatGoesToTheDeadLetterStoreByTheReason) {
   Put();
   const std::vector<queue::Message> received = Receive();
+  for (const std::string reason : {"attempts", "crash", "refused", "output"}) {
+    EXPECT_EQ(DeadLetters("retail-in", reason), 0) << reason;
+  }
+  EXPECT_EQ(DeadLetters("retail-in", "result"), std::nullopt) << "it is no queue of results";
   std::vector<queue::DeadLetterRequest> requests(2);
   requests[0].receipt = received[0].receipt;
   requests[1].receipt = received[0].receipt;  // stale by then
+  requests[0].kind = requests[1].kind = queue::DeadLetterKind::kCrash;
   EXPECT_TRUE(measured_->DeadLetter(queue_, requests).ok());
-  EXPECT_EQ(Shown(registry_, R"(muster_dead_letters_total{queue="retail-in"})"), 1);
+  EXPECT_EQ(DeadLetters("retail-in", "crash"), 1);
+  EXPECT_EQ(DeadLetters("retail-in", "attempts"), 0);
+}
+
+TEST_F(MeasuredQueuesTest, ShowsOfAQueueOfResultsTheOneEndThatTheyMayHave) {
+  const queue::QueueId results{"acme", "retail-out-3"};
+  ASSERT_TRUE(measured_->CreateQueue(results, {}).ok());
+  ASSERT_TRUE(measured_->Receive(results, {}).ok());
+  EXPECT_EQ(DeadLetters("retail-out", "result"), 0);
+  EXPECT_EQ(DeadLetters("retail-out", "attempts"), std::nullopt);
 }
 
 }  // namespace

@@ -132,10 +132,6 @@ absl::Status Serve(const Options& options, const std::stop_token& signals) {
   base::Clock* const clock = base::RealClock();
   MUSTER_ASSIGN_OR_RETURN(const auto accounts, OpenAccounts(options, clock));
   MUSTER_ASSIGN_OR_RETURN(const auto bearer, OpenBearer(options, clock));
-  const rpc::CertificateWatch certificates(
-      {options.certificate, options.host.nats.connection.certificate_file}, clock,
-      rpc::CertificateWatch::EndedAlready::kTell);
-  const rpc::CertificateWatch of_admin({options.host.tls.certificate}, clock);
   std::stop_source end;
   const std::stop_callback chain(signals, [&end] { end.request_stop(); });
   ServingState state([&end] { end.request_stop(); });
@@ -152,6 +148,10 @@ absl::Status Serve(const Options& options, const std::stop_token& signals) {
     });
   }
   telemetry::Registry* const metrics = telemetry == nullptr ? nullptr : telemetry->registry();
+  const rpc::CertificateWatch certificates(
+      {options.certificate, options.host.nats.connection.certificate_file}, metrics, clock,
+      rpc::CertificateWatch::EndedAlready::kTell);
+  const rpc::CertificateWatch of_admin({options.host.tls.certificate}, metrics, clock);
 
   absl::StatusOr<std::unique_ptr<GatewayStores>> stores =
       GatewayStores::Open(options, clock, metrics, &state, end.get_token());

@@ -165,7 +165,7 @@ class MetricsTest(MeshTest):
         self.assertLess(latencies, 5 * READY_SECONDS)
         self.assertLess(0, self.total("controller", "muster_sqlite_commit_seconds_count"))
         self.await_total(1, "processor", "muster_rejected_total", queue="words-in", reason="handler")
-        self.await_total(1, "processor", "muster_dead_letters_total", queue="words-in")
+        self.await_total(1, "processor", "muster_dead_letters_total", queue="words-in", reason="refused")
         self.assertLess(0, self.total("processor", "muster_worker_time_seconds_total", pool="words",
                                       state="busy"))
         self.await_total(1, "initiator", "muster_queue_poison", queue="words-in")

@@ -53,6 +53,8 @@ SILENT = {
     "muster_metrics_over_limit_total": "it takes a thousand queues",
     "muster_metrics_refused_values_total": "it takes a value that is no number",
     "muster_checkpoint_lag": "it takes a program that reads an event stream through an initiator",
+    "muster_certificate_expiry_timestamp_seconds": "it takes a service with a certificate",
+    "muster_certificate_lifetime_seconds": "it takes a service with a certificate",
     "muster_telemetry_exports_total": "it takes an OpenTelemetry collector",
     "muster_telemetry_dropped_total": "it takes an OpenTelemetry collector",
 }
@@ -68,6 +70,7 @@ QUIET = {
     "MusterDamage": "no byte is damaged",
     "MusterSyncSlow": "the disk is fast enough",
     "MusterCommitSlow": "the disk is fast enough",
+    "MusterCertificateEnds": "it takes a service with a certificate",
     "MusterMetricsOverLimit": "it takes a thousand queues",
     "MusterPartitionUnowned": "it has an owner as soon as its controller starts",
 }
@@ -281,7 +284,8 @@ class MeasuredRun(unittest.TestCase):
     def chosen(self, expression, rate_interval=RATE_INTERVAL):
         """A query of a dashboard as Grafana sends it."""
         for variable, text in (("$__rate_interval", rate_interval), ("$namespace", NAMESPACE or ".*"),
-                               ("$job", "muster"), ("$instance", ".+"), ("${muster_job}", POOL), ("${pool}", "")):
+                               ("$job", "muster"), ("$instance", ".+"), ("${muster_job}", POOL), ("${pool}", ""),
+                               ("${replica_price}", "0.05"), ("${calls_price}", "0.01")):
             expression = expression.replace(variable, text)
         return expression
 
