@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import threading
@@ -12,6 +13,7 @@ import unittest
 
 import gateway
 from gateway import ACCOUNT, Client, message
+from mesh import free_ports
 
 MUSTER = os.environ["MUSTER"]
 
@@ -211,6 +213,27 @@ class PoisonTest(Fixture):
         left = self.counts("orders-poison")["ready"]
         self.assertGreater(left, 20)
         self.assertEqual(left + self.counts("orders")["ready"], 40)
+
+
+class OperationTest(unittest.TestCase):
+    """What operators expect of each service."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="muster-gateway-")
+        self.addCleanup(folder.cleanup)
+        self.service = gateway.Service(pathlib.Path(folder.name))
+        self.addCleanup(self.service.kill)
+
+    def test_its_metrics_are_90_ports_above_its_own_unless_it_is_told_otherwise(self):
+        port = free_ports(2, step=90)
+        running = self.service.start_gateway(listen=f"127.0.0.1:{port}", metrics=None, wait=False)
+        self.assertEqual(running.await_line(r"msg=metrics at=(\S+)/metrics")[1], f"127.0.0.1:{port + 90}")
+
+    def test_a_signal_switches_its_log_to_debug_and_back(self):
+        running = self.service.start_gateway()
+        for level in ("debug", "info"):
+            running.process.send_signal(signal.SIGUSR1)
+            running.await_line(f'msg="the log level changes" to={level}')
 
 
 if __name__ == "__main__":

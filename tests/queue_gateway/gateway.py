@@ -78,11 +78,13 @@ class NatsServer(mesh.Program):
 class Gateway:
     """A running gateway, on a port of its own unless told one."""
 
-    def __init__(self, data_dir, *arguments, listen="127.0.0.1:0", wait=True, failpoint=""):
-        """`failpoint`: where it dies (muster/base/failpoint.h)."""
+    def __init__(self, data_dir, *arguments, listen="127.0.0.1:0", wait=True, failpoint="", metrics=""):
+        """`failpoint`: where it dies (muster/base/failpoint.h). `metrics`: what MUSTER_METRICS says; None: it is
+        not set."""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("MUSTER_")}
-        environment["MUSTER_METRICS"] = ""  # unless the arguments say otherwise
+        if metrics is not None:
+            environment["MUSTER_METRICS"] = metrics
         if failpoint:
             environment["MUSTER_FAILPOINT"] = failpoint
         self.process = subprocess.Popen(
