@@ -294,8 +294,8 @@ int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
 }
 
 // The environment of a shell may have variables of other programs, so only those count that are
-// near to one of muster's. `muster up` warns as a service does, and what muster starts itself as
-// inherits what its parent has warned of.
+// near to one of muster's. `muster up` warns as a service does, and a command that muster starts
+// itself inherits what its parent has warned of.
 void WarnOfMisspeltVariables(const CLI::App& app, const Environment& environment) {
   const CLI::App* const command = app.get_subcommands().front();
   if (command->get_name() == "up" || command->get_group().empty()) return;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr absl::string_view kPrefix = "MUSTER_";
 
-// Without kPrefix.
+// The names below lack kPrefix.
 
 // Of the programs' options, to which CheckVariablesAreKnown holds them, and of the command alone.
 constexpr absl::string_view kOfPrograms =

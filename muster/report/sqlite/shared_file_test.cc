@@ -172,7 +172,7 @@ TEST_F(SqliteReportTest, SaysUnavailableWhileSomebodyHoldsTheDatabase) {
 
 // A caller that asks again after each wait would be out of time before it has heard why.
 TEST_F(SqliteReportTest, WaitsOnceForATransactionThatSomebodyLeavesOpen) {
-  constexpr int kTries = 50;
+  constexpr int kTries = 500;  // if each of them waited: 100 s
   const absl::Duration wait = absl::Milliseconds(200);
   std::unique_ptr<ReportStore> store = Open({.busy_wait = wait});
   ASSERT_TRUE(store->RegisterBatch(Retail()).ok());
