@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/telemetry/otlp/variable_values.h"
 
 namespace muster::telemetry {
 
@@ -22,9 +23,6 @@ absl::string_view SignalName(Signal signal);  // "traces" …
 
 // How long a call may take, unless the environment says.
 inline constexpr absl::Duration kCallTimeout = absl::Seconds(2);
-inline constexpr absl::Duration kMaxCallTimeout = absl::Hours(1);
-
-using NamesAndValues = std::vector<std::pair<std::string, std::string>>;
 
 // What is sent of one signal, and where.
 struct SignalSettings {
