@@ -37,7 +37,11 @@ class SettingsReader {
     MUSTER_RETURN_IF_ERROR(ReadSignal(Signal::kTraces, &settings_.traces));
     MUSTER_RETURN_IF_ERROR(ReadSignal(Signal::kMetrics, &settings_.metrics));
     MUSTER_RETURN_IF_ERROR(ReadSignal(Signal::kLogs, &settings_.logs));
+    settings_.logs.limits = kLogLimits;
+    MUSTER_RETURN_IF_ERROR(ReadBatches("OTEL_BSP_", &settings_.traces));
+    MUSTER_RETURN_IF_ERROR(ReadBatches("OTEL_BLRP_", &settings_.logs));
     MUSTER_RETURN_IF_ERROR(ReadSampler());
+    MUSTER_RETURN_IF_ERROR(ReadPropagators());
     MUSTER_RETURN_IF_ERROR(ReadMetricSettings());
     MUSTER_RETURN_IF_ERROR(ReadResource());
     WarnOfOthers();
@@ -94,6 +98,7 @@ class SettingsReader {
     }
     if (const auto [name, value] = TakeOf(signal, "TIMEOUT"); !value.empty()) {
       MUSTER_ASSIGN_OR_RETURN(to->timeout, TimeOf(name, value));
+      to->has_own_timeout = true;
     }
     if (const auto [name, value] = TakeOf(signal, "COMPRESSION"); !value.empty()) {
       if (value != "gzip" && value != "none") return Wrong(name, value, "write gzip or none");
@@ -144,6 +149,59 @@ class SettingsReader {
     return absl::OkStatus();
   }
 
+  // Of the processor of spans or log records that the specification has between them and the
+  // exporter.
+  absl::Status ReadBatches(const std::string& prefix, SignalSettings* to) {
+    const auto name = [&prefix](absl::string_view what) { return absl::StrCat(prefix, what); };
+    ExportLimits& limits = to->limits;
+    if (const std::string text = Take(name("SCHEDULE_DELAY")); !text.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(limits.linger, TimeOf(name("SCHEDULE_DELAY"), text));
+    }
+    const std::string waiting = Take(name("MAX_QUEUE_SIZE"));
+    if (!waiting.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(limits.most_waiting,
+                              CountOf(name("MAX_QUEUE_SIZE"), waiting, kMaxWaitingRecords));
+      limits.most_together = std::min(limits.most_together, limits.most_waiting);
+    }
+    if (const std::string text = Take(name("MAX_EXPORT_BATCH_SIZE")); !text.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(limits.most_together,
+                              CountOf(name("MAX_EXPORT_BATCH_SIZE"), text, limits.most_waiting));
+    }
+    return ReadExportTimeout(name("EXPORT_TIMEOUT"), to);
+  }
+
+  // An export is one call: the shorter of the two times counts.
+  absl::Status ReadExportTimeout(const std::string& name, SignalSettings* to) {
+    const std::string text = Take(name);
+    if (text.empty()) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const absl::Duration timeout, TimeOf(name, text));
+    to->timeout = to->has_own_timeout ? std::min(to->timeout, timeout) : timeout;
+    return absl::OkStatus();
+  }
+
+  // muster passes the W3C trace context on, and nothing else.
+  absl::Status ReadPropagators() {
+    constexpr char kPropagators[] = "OTEL_PROPAGATORS";
+    const std::string text = Take(kPropagators);
+    if (text.empty() || !settings_.traces.is_sent()) return absl::OkStatus();
+    std::vector<std::string> others;
+    bool has_trace_context = false;
+    for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+      const absl::string_view name = absl::StripAsciiWhitespace(part);
+      has_trace_context |= name == "tracecontext";
+      if (name != "tracecontext") others.emplace_back(name);
+    }
+    if (!has_trace_context) {
+      return Wrong(kPropagators, text,
+                   "muster passes the W3C trace context on: write tracecontext, alone or among "
+                   "others, or OTEL_TRACES_EXPORTER=none");
+    }
+    if (others.empty() || others == std::vector<std::string>{"baggage"}) return absl::OkStatus();
+    settings_.warnings.push_back(absl::StrCat(
+        kPropagators, ": only tracecontext has an effect, not ", absl::StrJoin(others, ", ")));
+    return absl::OkStatus();
+  }
+
   // A caller's own decision counts with each sampler, as if it were parentbased.
   absl::Status ReadSampler() {
     constexpr char kSampler[] = "OTEL_TRACES_SAMPLER";
@@ -184,6 +242,7 @@ class SettingsReader {
       }
       settings_.metric_interval = absl::Milliseconds(milliseconds);
     }
+    MUSTER_RETURN_IF_ERROR(ReadExportTimeout("OTEL_METRIC_EXPORT_TIMEOUT", &settings_.metrics));
     constexpr char kTemporality[] = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
     const std::string temporality = Take(kTemporality);
     if (temporality.empty() || absl::EqualsIgnoreCase(temporality, "cumulative") ||

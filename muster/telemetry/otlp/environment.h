@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "muster/telemetry/export_queue.h"
 #include "muster/telemetry/otlp/variable_values.h"
 
 namespace muster::telemetry {
@@ -24,13 +25,24 @@ absl::string_view SignalName(Signal signal);  // "traces" …
 // How long a call may take, unless the environment says.
 inline constexpr absl::Duration kCallTimeout = absl::Seconds(2);
 
+// A call costs as much as some ten spans.
+inline constexpr absl::Duration kExportLinger = absl::Milliseconds(50);
+inline constexpr ExportLimits kSpanLimits = {.linger = kExportLinger};
+// Log records are longer than spans: a call of so many fits what a collector takes, 4 MiB.
+inline constexpr ExportLimits kLogLimits = {
+    .most_waiting = 4096, .most_together = 256, .linger = kExportLinger};
+// The most that the environment may ask for: of records that wait, and of them in one call.
+inline constexpr size_t kMaxWaitingRecords = 1'000'000;
+
 // What is sent of one signal, and where.
 struct SignalSettings {
   std::string endpoint;  // http://HOST:PORT or https://HOST:PORT; empty: nothing is sent
   absl::Duration timeout = kCallTimeout;
+  bool has_own_timeout = false;  // that a variable of the exporter names
   NamesAndValues headers;
-  std::string certificate;  // path of trusted roots (PEM); empty: the system's
-  bool compressed = false;  // by gzip
+  std::string certificate;            // path of trusted roots (PEM); empty: the system's
+  bool compressed = false;            // by gzip
+  ExportLimits limits = kSpanLimits;  // of spans and log records
 
   bool is_sent() const { return !endpoint.empty(); }
   bool has_tls() const;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/telemetry/otlp/environment.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/quantity.h"
 
 namespace muster::telemetry {
 namespace {
@@ -138,11 +140,51 @@ TEST(OtlpSettingsTest, RefuseAShareThatIsNone) {
   }
 }
 
+TEST(OtlpSettingsTest, SendSpansAndLogRecordsInTheBatchesThatTheEnvironmentNames) {
+  const OtlpSettings usual = Read({});
+  EXPECT_EQ(usual.traces.limits.most_together, kSpanLimits.most_together);
+  EXPECT_EQ(usual.logs.limits.most_waiting, kLogLimits.most_waiting);
+  const OtlpSettings settings = Read({{"OTEL_BSP_SCHEDULE_DELAY", "5000"},
+                                      {"OTEL_BSP_MAX_QUEUE_SIZE", "4096"},
+                                      {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "512"},
+                                      {"OTEL_BSP_EXPORT_TIMEOUT", "700"},
+                                      {"OTEL_BLRP_MAX_QUEUE_SIZE", "100"},
+                                      {"OTEL_METRIC_EXPORT_TIMEOUT", "30s"}});
+  EXPECT_THAT(settings.warnings, IsEmpty());
+  EXPECT_EQ(settings.traces.limits.linger, absl::Seconds(5));
+  EXPECT_EQ(settings.traces.limits.most_waiting, 4096U);
+  EXPECT_EQ(settings.traces.limits.most_together, 512U);
+  EXPECT_EQ(settings.traces.timeout, absl::Milliseconds(700));
+  EXPECT_EQ(settings.logs.limits.most_waiting, 100U);
+  EXPECT_EQ(settings.logs.limits.most_together, 100U) << "no call has more than may wait";
+  EXPECT_EQ(settings.logs.timeout, kCallTimeout);
+  EXPECT_EQ(settings.metrics.timeout, absl::Seconds(30));
+}
+
+TEST(OtlpSettingsTest, GiveACallTheShorterOfTwoTimes) {
+  for (const char* timeout : {"500ms", "9s"}) {
+    EXPECT_EQ(
+        Read({{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", timeout}, {"OTEL_BSP_EXPORT_TIMEOUT", "2500"}})
+            .traces.timeout,
+        std::min(*base::ParseDuration(timeout), absl::Milliseconds(2500)));
+  }
+}
+
+TEST(OtlpSettingsTest, PassTheTraceContextOnAndRefuseWhatCannotBe) {
+  for (const char* usual : {"tracecontext,baggage", "tracecontext", " baggage , tracecontext"}) {
+    EXPECT_THAT(Read({{"OTEL_PROPAGATORS", usual}}).warnings, IsEmpty()) << usual;
+  }
+  EXPECT_THAT(Read({{"OTEL_PROPAGATORS", "tracecontext,b3"}}).warnings,
+              ElementsAre(AllOf(HasSubstr("OTEL_PROPAGATORS"), HasSubstr("not b3"))));
+  EXPECT_THAT(Read({{"OTEL_PROPAGATORS", "b3"}, {"OTEL_TRACES_EXPORTER", "none"}}).warnings,
+              IsEmpty());
+}
+
 TEST(OtlpSettingsTest, WarnOfWhatHasNoEffect) {
   EXPECT_THAT(Read({{"OTEL_TRACES_SAMPLER_ARG", "0.5"}}).warnings,
               ElementsAre(HasSubstr("OTEL_TRACES_SAMPLER_ARG")));
-  EXPECT_THAT(Read({{"OTEL_BSP_SCHEDULE_DELAY", "1"}, {"OTEL_PROPAGATORS", "b3"}}).warnings,
-              ElementsAre(HasSubstr("OTEL_BSP_SCHEDULE_DELAY, OTEL_PROPAGATORS")));
+  EXPECT_THAT(Read({{"OTEL_LOG_LEVEL", "debug"}, {"OTEL_SPAN_LINK_COUNT_LIMIT", "1"}}).warnings,
+              ElementsAre(HasSubstr("OTEL_LOG_LEVEL, OTEL_SPAN_LINK_COUNT_LIMIT")));
   EXPECT_THAT(ReadOtlpSettings({{"OTEL_LOGS_EXPORTER", "otlp"}})->warnings,
               ElementsAre(AllOf(HasSubstr("OTEL_LOGS_EXPORTER"), HasSubstr(kEndpoint))));
 }
@@ -181,6 +223,10 @@ TEST(OtlpSettingsTest, RefuseByNameWhatIsWrongOrNotSupported) {
            {"OTEL_EXPORTER_OTLP_HEADERS", "a b=1", "a header's name"},
            {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta", "cumulative"},
            {"OTEL_METRIC_EXPORT_INTERVAL", "0", "milliseconds above 0"},
+           {"OTEL_BSP_MAX_QUEUE_SIZE", "0", "from 1 to 1000000"},
+           {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "40000", "from 1 to 32768"},
+           {"OTEL_BLRP_SCHEDULE_DELAY", "never", "milliseconds above 0"},
+           {"OTEL_PROPAGATORS", "b3", "write tracecontext"},
            {"OTEL_RESOURCE_ATTRIBUTES", "a", "NAME=VALUE"},
            {"OTEL_RESOURCE_ATTRIBUTES", "a=%zz", "%25"},
        }) {

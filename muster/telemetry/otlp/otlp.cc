@@ -38,16 +38,6 @@ namespace {
 namespace otel = opentelemetry;
 using otel::sdk::common::ExportResult;
 
-// A call costs as much as some ten spans.
-constexpr absl::Duration kLinger = absl::Milliseconds(50);
-// Log records are longer than spans: a call of so many fits what a collector takes, 4 MiB.
-constexpr ExportLimits kLogLimits = {.most_waiting = 4096, .most_together = 256, .linger = kLinger};
-constexpr ExportLimits kSpanLimits = {.linger = kLinger};
-
-const ExportLimits& LimitsOf(Signal signal) {
-  return signal == Signal::kLogs ? kLogLimits : kSpanLimits;
-}
-
 constexpr char kScope[] = "muster";
 
 namespace internal_log = otel::sdk::common::internal_log;
@@ -161,14 +151,14 @@ class Account {
 template <typename T, typename Exporter>
 class Stream {
  public:
-  Stream(std::shared_ptr<Exporter> exporter, Signal signal, std::string endpoint,
+  Stream(std::shared_ptr<Exporter> exporter, Signal signal, const SignalSettings& settings,
          std::shared_ptr<const Sender> sender, Registry* registry, base::Clock* clock)
       : exporter_(std::move(exporter)),
         sender_(std::move(sender)),
-        account_(registry, signal, std::move(endpoint)),
+        account_(registry, signal, settings.endpoint),
         calls_(clock),
         queue_(
-            LimitsOf(signal), clock,
+            settings.limits, clock,
             [this](const std::vector<T>& items) { return account_.NoteCall(Send(items)); },
             [this](size_t count) { account_.NoteDropped(count); }) {}
 
@@ -295,7 +285,7 @@ class OtlpExporter final : public OtlpExport, private SpanSink {
       spans_ = std::make_unique<SpanStream>(
           otlp::OtlpGrpcExporterFactory::Create(
               OptionsOf<otlp::OtlpGrpcExporterOptions>(settings.traces)),
-          Signal::kTraces, settings.traces.endpoint, sender, registry, clock);
+          Signal::kTraces, settings.traces, sender, registry, clock);
     }
     if (settings.metrics.is_sent()) {
       metrics_ = std::make_unique<MetricPush>(
@@ -307,7 +297,7 @@ class OtlpExporter final : public OtlpExport, private SpanSink {
     logs_ = std::make_unique<LogStream>(
         otlp::OtlpGrpcLogRecordExporterFactory::Create(
             OptionsOf<otlp::OtlpGrpcLogRecordExporterOptions>(settings.logs)),
-        Signal::kLogs, settings.logs.endpoint, sender, registry, clock);
+        Signal::kLogs, settings.logs, sender, registry, clock);
     base::SetLogObserver([this](const base::LogRecord& record) { logs_->Add(StoredLog(record)); });
   }
 

@@ -108,6 +108,14 @@ absl::StatusOr<absl::Duration> TimeOf(absl::string_view variable, absl::string_v
   return time;
 }
 
+absl::StatusOr<size_t> CountOf(absl::string_view variable, absl::string_view text, size_t most) {
+  size_t count = 0;
+  if (!absl::SimpleAtoi(text, &count) || count < 1 || count > most) {
+    return Wrong(variable, text, absl::StrCat("write a whole number from 1 to ", most));
+  }
+  return count;
+}
+
 absl::StatusOr<bool> BoolOf(absl::string_view variable, absl::string_view text) {
   if (absl::EqualsIgnoreCase(text, "true")) return true;
   if (text.empty() || absl::EqualsIgnoreCase(text, "false")) return false;

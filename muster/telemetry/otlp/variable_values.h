@@ -4,6 +4,7 @@
 // message names the variable, and says what to write instead.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,9 @@ absl::StatusOr<std::string> EndpointOf(absl::string_view variable, absl::string_
 
 // Milliseconds, as the specification has it, or with a unit; above zero.
 absl::StatusOr<absl::Duration> TimeOf(absl::string_view variable, absl::string_view text);
+
+// 1 to `most`.
+absl::StatusOr<size_t> CountOf(absl::string_view variable, absl::string_view text, size_t most);
 
 absl::StatusOr<bool> BoolOf(absl::string_view variable, absl::string_view text);
 
