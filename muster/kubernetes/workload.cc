@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/kubernetes/limits.h"
 #include "nlohmann/json.hpp"
 
@@ -19,14 +20,47 @@ using nlohmann::json;
 constexpr char kDeletionCost[] = "controller.kubernetes.io/pod-deletion-cost";
 // A list of several pages is begun anew when the server has forgotten its instant.
 constexpr int kMaxListAttempts = 3;
+constexpr size_t kMaxObstacleBytes = 300;
+
+// The elements of the pod's status with this name; none where it has none.
+std::vector<json> StatusList(const json& pod, const char* name) {
+  const json* const list = FieldAt(pod, {"status", name});
+  if (list == nullptr || !list->is_array()) return {};
+  return {list->begin(), list->end()};
+}
 
 bool IsReady(const json& pod) {
-  const json* const conditions = FieldAt(pod, {"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) return false;
-  for (const json& condition : *conditions) {
+  for (const json& condition : StatusList(pod, "conditions")) {
     if (TextAt(condition, {"type"}) == "Ready") return TextAt(condition, {"status"}) == "True";
   }
   return false;
+}
+
+// "ImagePullBackOff: Back-off pulling image …".
+std::string ReasonAndMessage(const json& object) {
+  const std::string message = TextAt(object, {"message"});
+  return base::Printable(
+      absl::StrCat(TextAt(object, {"reason"}), message.empty() ? "" : ": ", message),
+      kMaxObstacleBytes);
+}
+
+std::string ObstacleOf(const json& pod) {
+  for (const json& condition : StatusList(pod, "conditions")) {
+    const bool is_placed =
+        TextAt(condition, {"type"}) != "PodScheduled" || TextAt(condition, {"status"}) != "False";
+    if (!is_placed) return ReasonAndMessage(condition);
+  }
+  for (const char* const kind : {"initContainerStatuses", "containerStatuses"}) {
+    for (const json& container : StatusList(pod, kind)) {
+      const json* const waits = FieldAt(container, {"state", "waiting"});
+      if (waits == nullptr) continue;
+      const std::string reason = TextAt(*waits, {"reason"});
+      if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") continue;
+      return absl::StrCat("container ", TextAt(container, {"name"}), ": ",
+                          ReasonAndMessage(*waits));
+    }
+  }
+  return "";
 }
 
 std::string PageQuery(const std::string& selector, const std::string& token) {
@@ -66,6 +100,7 @@ Pod PodOf(const json& object) {
   pod.started = TimeAt(object, {"metadata", "creationTimestamp"});
   const json* const cost = FieldAt(object, {"metadata", "annotations", kDeletionCost});
   if (cost != nullptr && cost->is_string()) pod.deletion_cost = cost->get<std::string>();
+  if (!pod.ready && !pod.deleted) pod.obstacle = ObstacleOf(object);
   return pod;
 }
 

@@ -25,6 +25,10 @@ struct Pod {
   // wait for a node, and by the clock of that node.
   absl::Time started;
   std::optional<std::string> deletion_cost;
+  // In words of Kubernetes, why it is not ready where that is no part of a usual start: no node
+  // takes it, an image is not pulled, a container cannot be made or ends again and again. Empty:
+  // nothing of that is known.
+  std::string obstacle = {};
 
   // It has ended, and will not run again.
   bool is_over() const { return phase == "Succeeded" || phase == "Failed"; }

@@ -143,6 +143,9 @@ TargetView ActuationWorker::view() const {
   if (view.trouble.ok() && view.was_seen && !view.is_fresh) {
     view.trouble = absl::UnavailableError("the actuator does not answer");
   }
+  if (view.trouble.ok() && !view.state.trouble.empty()) {
+    view.trouble = absl::UnavailableError(view.state.trouble);
+  }
   return view;
 }
 

@@ -202,6 +202,16 @@ TEST_F(ActuationWorkerTest, ALookThatIsTooOldIsToldSo) {
   EXPECT_THAT(actuation_.view().trouble.ToString(), HasSubstr("does not answer"));
 }
 
+// The actuators knew why a replica did not come, and kept it to themselves.
+TEST_F(ActuationWorkerTest, WhyReplicasDoNotComeIsTold) {
+  actuator_.SetState({.wanted = 2, .replicas = {}, .trouble = "pod a cannot start: Unschedulable"});
+  actuation_.Step();
+  EXPECT_THAT(actuation_.view().trouble.ToString(), HasSubstr("pod a cannot start"));
+  actuator_.SetState({.wanted = 2, .replicas = {}});
+  actuation_.Step();
+  EXPECT_TRUE(actuation_.view().trouble.ok());
+}
+
 TEST_F(ActuationWorkerTest, ADryRunIsToldOfEachChangeOnly) {
   FakeActuator dry("dry-run");
   dry.IgnoreOrders();

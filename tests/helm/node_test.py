@@ -344,6 +344,53 @@ class CertificateTest(NodeTest):
         self.assert_exact(batch, items)
 
 
+class MissingTest(NodeTest):
+    """What the values name is not there when the chart is installed."""
+
+    def install(self, values):
+        self.mesh = NodeMesh(values)
+        self.addCleanup(self.mesh.remove)
+        self.mesh.make_namespace()
+        done = self.mesh.helm("install", chart.CHART, *self.mesh.options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def await_event(self, *texts):
+        """Waits until an event of the namespace has all of these."""
+        def told():
+            events = self.mesh.must("get", "events", "--output",
+                                    'jsonpath={range .items[*]}{.reason} {.message}{"\\n"}{end}')
+            return next((line for line in events.splitlines() if all(text in line for text in texts)), None)
+        return self.await_that(f"an event has {texts}", told)
+
+    def assert_no_pod_was_started_again(self):
+        for name, pod in self.mesh.pods("app.kubernetes.io/instance=muster").items():
+            for container in pod["status"].get("containerStatuses", []):
+                self.assertEqual(container["restartCount"], 0, name + self.mesh.diagnosis())
+
+    def test_secrets_that_come_after_the_install_are_named_and_waited_for(self):
+        self.install(CertificateTest.VALUES)
+        tell(self.await_event("FailedMount", 'secret "services" not found'))
+        folder = tempfile.TemporaryDirectory(prefix="muster-certificates-")
+        self.addCleanup(folder.cleanup)
+        make_certificates(self.mesh, Authority(pathlib.Path(folder.name), "mesh"))
+        tell(f"all was ready {self.mesh.apply_chart('upgrade'):.1f} s after the secrets came")
+        self.assert_no_pod_was_started_again()
+        self.assert_exact(self.mesh.submit(ITEMS, ITEM_SECONDS, "secrets"), ITEMS)
+
+    def test_an_image_that_cannot_be_pulled_is_named_and_holds_up_its_pool_alone(self):
+        image = {"repository": "registry.invalid/handlers", "tag": "1"}
+        other = {"jobs": ["other"], "image": image, "scale": {**node.SCALE, "min": 1}}
+        self.install({**node.VALUES, "pools": {**node.VALUES["pools"], "other": other}})
+        tell(self.await_event("Failed", "registry.invalid/handlers:1"))
+        self.assert_exact(self.mesh.submit(ITEMS, ITEM_SECONDS, "image"), ITEMS)
+
+        def told():
+            said = self.mesh.muster("doctor").stdout.splitlines()
+            return next((line for line in said if "registry.invalid/handlers:1" in line), None)
+        tell(self.await_that("the doctor names the image", told))
+        self.assert_no_pod_was_started_again()
+
+
 class FullVolumeTest(NodeTest):
     VALUES = {**node.VALUES, "initiator": {**node.VALUES["initiator"],
                                            "persistence": {"size": "64Mi", "storageClass": "small"}}}
@@ -411,7 +458,7 @@ def load_tests(loader, _, __):
     """The plain cases first: what they need, the others need, too."""
     return unittest.TestSuite(loader.loadTestsFromTestCase(case)
                               for case in (InstalledTest, DisturbedTest, ReleaseTest, MemoryTest, AgentTest, OutageTest,
-                                           DrainedTest, FullVolumeTest, CertificateTest, ProductionTest))
+                                           DrainedTest, MissingTest, FullVolumeTest, CertificateTest, ProductionTest))
 
 
 if __name__ == "__main__":

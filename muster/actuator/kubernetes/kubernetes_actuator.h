@@ -38,6 +38,10 @@ std::vector<CostChange> ChooseCosts(const std::vector<muster::kubernetes::Pod>& 
 // Converts pods to replicas, leaving out pods that have ended.
 std::vector<actuator::Replica> ReplicasOf(const std::vector<muster::kubernetes::Pod>& pods);
 
+// Which pod cannot start, with the reason, and how many more there are of them; empty: none is
+// known.
+std::string ObstacleOf(const std::vector<muster::kubernetes::Pod>& pods);
+
 // Replicas are the pods of a Deployment or a StatefulSet. Its /scale subresource holds their wanted
 // number.
 //

@@ -142,7 +142,10 @@ std::optional<std::string> WaitReasons::WhatAgentsStart(const std::string& job) 
                           " has it; their logs say why");
     }
     const int wanted = target.decision().replicas();
-    if (wanted > 0) return absl::StrCat("; scaling target ", target.target(), " starts ", wanted);
+    if (wanted > 0) {
+      return absl::StrCat("; scaling target ", target.target(), " starts ", wanted,
+                          target.trouble().empty() ? "" : ", but ", target.trouble());
+    }
     return absl::StrCat("; scaling target ", target.target(),
                         " starts none: `muster scale explain --target ", target.target(),
                         "` says why");

@@ -163,6 +163,8 @@ TEST_F(WaitReasonsTest, SaysWhatTheScalingAgentDoesAboutIt) {
                                "--target tills` says why"));
   target.mutable_decision()->set_replicas(2);
   EXPECT_THAT(Why(), HasSubstr("job shop; scaling target tills starts 2 ("));
+  target.set_trouble("pod a cannot start: Unschedulable");
+  EXPECT_THAT(Why(), HasSubstr("tills starts 2, but pod a cannot start: Unschedulable ("));
   target.mutable_replicas()->set_ready(1);
   EXPECT_THAT(Why(), HasSubstr("no replica of scaling target tills has it"));
   target.set_queues(0, "other-in");
