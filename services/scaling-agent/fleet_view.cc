@@ -65,6 +65,7 @@ FleetLook FleetView::Look(const FleetSigns& all) {
   tally.draining = static_cast<int>(all.state.replicas.size() - signs.state.replicas.size());
   tally.has_lost_reports = HasLostReports(signs);
   if (!tally.has_lost_reports) speed_.See(able);
+  speed_.ForgetOldStarts(signs.now);
   for (const WorkerLoad& worker : signs.workers) tally.by_instance[worker.instance] = &worker;
   if (signs.has_platform) {
     TakeReplicas(signs, &tally);
@@ -198,7 +199,7 @@ void FleetView::TakeReady(const WorkerLoad* worker, const std::string& name,
   const auto began = starting_.find(name);
   if (worker != nullptr && began != starting_.end()) {
     const absl::Duration took = std::min(worker->heard, signs.now) - began->second;
-    speed_.SeeStart(took);
+    speed_.SeeStart(took, signs.now);
     cold_starts_.Observe(took);
   }
   tally->ready.push_back(std::move(ready));

@@ -417,6 +417,19 @@ TEST_F(FleetViewTest, LearnsColdStartsFromTheFirstHeartbeatsOfThoseItSawStart) {
   EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(50));
 }
 
+// One slow start kept a pool's standby until the agent started anew.
+TEST_F(FleetViewTest, ForgetsASlowStartOfAWeekAgo) {
+  Have("a", ReplicaState::kStarting);
+  Look();
+  signs_.now += absl::Seconds(90);
+  Hear(BeatOf("a", 1));
+  EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(90));
+  signs_.now += scaling::policy::kStartLifetime;
+  EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(90));
+  signs_.now += absl::Seconds(1);
+  EXPECT_EQ(Look().estimates.cold_start, absl::Seconds(30)) << "as the operator says";
+}
+
 TEST_F(FleetViewTest, LearnsNoColdStartOfThoseThatWereThereBefore) {
   signs_.state.replicas = {{"a", "pod-a", ReplicaState::kReady, now_ - absl::Hours(5)}};
   signs_.state.wanted = 1;

@@ -67,7 +67,9 @@ class LearnedSpeed {
   // Learns from the last heartbeats of the workers that listen to the target's queues.
   void See(const std::vector<WorkerLoad>& workers);
   // Learns a measured cold start: a replica whose start was observed has sent its first heartbeat.
-  void SeeStart(absl::Duration measured) { cold_start_.See(measured); }
+  void SeeStart(absl::Duration measured, absl::Time at) { cold_start_.See(measured, at); }
+  // Forgets cold starts that are long ago.
+  void ForgetOldStarts(absl::Time now) { cold_start_.ForgetOld(now); }
 
   absl::Duration ColdStart() const { return cold_start_.P95(); }
   // The estimates for replicas with `tasks` dequeue tasks. `release` is zero, because a released

@@ -59,15 +59,20 @@ constexpr size_t kEnoughStarts = 5;
 
 }  // namespace
 
-bool ColdStart::See(absl::Duration measured) {
+bool ColdStart::See(absl::Duration measured, absl::Time at) {
   if (measured < absl::ZeroDuration() || measured > absl::Hours(24)) return false;
-  measured_.push_back(measured);
-  if (measured_.size() > kStarts) measured_.pop_front();
+  starts_.push_back({measured, at});
+  if (starts_.size() > kStarts) starts_.pop_front();
   return true;
 }
 
+void ColdStart::ForgetOld(absl::Time now) {
+  std::erase_if(starts_, [now](const Start& start) { return now - start.at > kStartLifetime; });
+}
+
 absl::Duration ColdStart::P95() const {
-  std::vector<absl::Duration> sorted(measured_.begin(), measured_.end());
+  std::vector<absl::Duration> sorted;
+  for (const Start& start : starts_) sorted.push_back(start.took);
   std::sort(sorted.begin(), sorted.end());
   if (sorted.size() < kEnoughStarts) {
     return sorted.empty() ? prior_ : std::max(prior_, sorted.back());

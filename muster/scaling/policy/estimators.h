@@ -31,21 +31,33 @@ class ServiceRate {
 
 // ColdStart: the time from a scaling action to a new replica's first dequeue.
 
+// A pool whose standby does all of its work starts nothing that would be measured: without an age,
+// one slow start, which pulled an image perhaps, would keep the standby for ever.
+inline constexpr absl::Duration kStartLifetime = absl::Hours(7 * 24);
+
 // Not thread-safe. Remembers the last hundred starts.
 class ColdStart {
  public:
   // `prior` is the least answer until five starts were measured.
   explicit ColdStart(absl::Duration prior) : prior_(prior) {}
 
-  // Returns false and learns nothing if the time is negative or longer than a day.
-  bool See(absl::Duration measured);
+  // Learns a start that was over at `at`. Returns false and learns nothing if the time is negative
+  // or longer than a day.
+  bool See(absl::Duration measured, absl::Time at);
+
+  // Forgets starts that were over longer than kStartLifetime before `now`.
+  void ForgetOld(absl::Time now);
 
   // The 95th percentile; with fewer than five starts the longest of them and the prior.
   absl::Duration P95() const;
 
  private:
   const absl::Duration prior_;
-  std::deque<absl::Duration> measured_;
+  struct Start {
+    absl::Duration took;
+    absl::Time at;
+  };
+  std::deque<Start> starts_;
 };
 
 }  // namespace muster::scaling::policy

@@ -62,39 +62,53 @@ TEST(ServiceRateTest, RemembersABoundedNumberOfTaskCounts) {
   EXPECT_LT(rate.LowerBound(1), 1) << "it is inferred, for the sample itself is forgotten";
 }
 
+constexpr absl::Time kNow = absl::UnixEpoch();
+
 TEST(ColdStartTest, BelievesThePriorUntilItHasEnoughSamples) {
   ColdStart start(absl::Seconds(30));
   EXPECT_EQ(start.P95(), absl::Seconds(30));
-  for (int i = 0; i < 4; ++i) start.See(absl::Seconds(5));
+  for (int i = 0; i < 4; ++i) start.See(absl::Seconds(5), kNow);
   EXPECT_EQ(start.P95(), absl::Seconds(30));
-  start.See(absl::Seconds(6));
+  start.See(absl::Seconds(6), kNow);
   EXPECT_EQ(start.P95(), absl::Seconds(6));
 }
 
 TEST(ColdStartTest, BelievesASlowFirstStartAtOnce) {
   ColdStart start(absl::Seconds(30));
-  start.See(absl::Seconds(90));
+  start.See(absl::Seconds(90), kNow);
   EXPECT_EQ(start.P95(), absl::Seconds(90));
 }
 
 TEST(ColdStartTest, TakesThe95thPercentile) {
   ColdStart start(absl::ZeroDuration());
-  for (int i = 1; i <= 100; ++i) start.See(absl::Seconds(i));
+  for (int i = 1; i <= 100; ++i) start.See(absl::Seconds(i), kNow);
   EXPECT_EQ(start.P95(), absl::Seconds(95));
 }
 
 TEST(ColdStartTest, ForgetsWhatIsLongAgo) {
   ColdStart start(absl::ZeroDuration());
-  for (int i = 0; i < 100; ++i) start.See(absl::Seconds(60));
-  for (int i = 0; i < 100; ++i) start.See(absl::Seconds(6));
+  for (int i = 0; i < 100; ++i) start.See(absl::Seconds(60), kNow);
+  for (int i = 0; i < 100; ++i) start.See(absl::Seconds(6), kNow);
   EXPECT_EQ(start.P95(), absl::Seconds(6));
+}
+
+TEST(ColdStartTest, ForgetsASlowStartAfterAWeekWithoutAnother) {
+  ColdStart start(absl::Seconds(5));
+  start.See(absl::Seconds(60), kNow);
+  start.See(absl::Seconds(9), kNow + absl::Hours(24));
+  start.ForgetOld(kNow + kStartLifetime);
+  EXPECT_EQ(start.P95(), absl::Seconds(60));
+  start.ForgetOld(kNow + kStartLifetime + absl::Seconds(1));
+  EXPECT_EQ(start.P95(), absl::Seconds(9));
+  start.ForgetOld(kNow + kStartLifetime + absl::Hours(25));
+  EXPECT_EQ(start.P95(), absl::Seconds(5)) << "as the operator says";
 }
 
 TEST(ColdStartTest, RefusesGarbage) {
   ColdStart start(absl::Seconds(30));
-  EXPECT_FALSE(start.See(-absl::Seconds(1)));
-  EXPECT_FALSE(start.See(absl::InfiniteDuration()));
-  EXPECT_FALSE(start.See(absl::Hours(25)));
+  EXPECT_FALSE(start.See(-absl::Seconds(1), kNow));
+  EXPECT_FALSE(start.See(absl::InfiniteDuration(), kNow));
+  EXPECT_FALSE(start.See(absl::Hours(25), kNow));
   EXPECT_EQ(start.P95(), absl::Seconds(30));
 }
 
