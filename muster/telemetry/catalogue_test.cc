@@ -69,7 +69,7 @@ std::string ServicesOf(const Metric& metric) {
   return absl::StrJoin(names, ", ");
 }
 
-// The metric as a row of docs/metrics.md.
+// The metric as a row of docs/operations/metrics.md.
 std::string RowOf(const Metric& metric) {
   return absl::StrCat("| `", metric.name, "` | ", KindName(metric.kind), " | ", metric.unit, " | ",
                       absl::StrJoin(metric.labels, ", "), " | ", ServicesOf(metric), " | ",
@@ -79,7 +79,7 @@ std::string RowOf(const Metric& metric) {
 // A row that is missing or wrong in the page is to be copied from what this test says.
 TEST(CatalogueTest, IsTheReferenceOnThePage) {
   std::vector<std::string> rows, expected;
-  const std::string page = ReadSource("docs/metrics.md");
+  const std::string page = ReadSource("docs/operations/metrics.md");
   for (const absl::string_view line : absl::StrSplit(page, '\n')) {
     if (absl::StartsWith(line, "| `")) rows.emplace_back(line);
   }

@@ -69,7 +69,7 @@ def read_catalogue():
     catalogue; tests/queue_gateway/operations_test.py scrapes a queue gateway."""
     services = {"initiator": {}, "controller": {}, "processor": {}, "scaling agent": {},
                 "queue gateway": {}}
-    for line in (ROOT / "docs/metrics.md").read_text().splitlines():
+    for line in (ROOT / "docs/operations/metrics.md").read_text().splitlines():
         if not line.startswith("| `"):
             continue
         name, kind, _, _, where, _ = [cell.strip() for cell in line.strip("|").split("|")]

@@ -68,8 +68,8 @@ OF_THE_MACHINE = {"MusterSyncSlow", "MusterCommitSlow", "MusterColdStartSlow"}
 
 
 def counters():
-    """The series of docs/metrics.md that only grow."""
-    text = (monitoring.ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    """The series of docs/operations/metrics.md that only grow."""
+    text = (monitoring.ROOT / "docs/operations/metrics.md").read_text(encoding="utf-8")
     for name, kind in re.findall(r"^\| `(\w+)` \| (counter|histogram) \|", text, re.MULTILINE):
         yield from [name] if kind == "counter" else [name + end for end in ("_bucket", "_sum", "_count")]
 

@@ -158,7 +158,7 @@ class MetricsTest(unittest.TestCase):
     def assert_known(self, where, expression):
         series = monitoring.catalogue()
         for name, matchers in monitoring.selectors(expression):
-            self.assertIn(name, series, f"{where}: docs/metrics.md has no such series")
+            self.assertIn(name, series, f"{where}: docs/operations/metrics.md has no such series")
             self.assertLessEqual(monitoring.matched_labels(matchers) - monitoring.TARGET_LABELS,
                                  series[name], f"{where}: {name}")
 

@@ -50,9 +50,9 @@ def level(record):
 
 
 def catalogue():
-    """The series of docs/metrics.md, with their labels. A unit test holds the page to the programs."""
+    """The series of docs/operations/metrics.md, with their labels. A unit test holds the page to the programs."""
     series = {"up": set()}
-    for line in (ROOT / "docs/metrics.md").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "docs/operations/metrics.md").read_text(encoding="utf-8").splitlines():
         if not line.startswith("| `"):
             continue
         name, kind, _, labels, _, _ = [cell.strip() for cell in line.strip("|").split("|")]
