@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The catalogue: every metric of muster. Its reference, docs/operations/metrics.md, is checked against it.
+// The catalogue: every metric of muster. Its reference, docs/operations/metrics.md, is checked
+// against it.
 //
 // Names follow Prometheus: counters end in _total, and a unit is part of the name. Batch ids are
 // never labels. The label `queue` is a logical queue, such as "retail-in", whose partitions count

@@ -12,6 +12,9 @@
 namespace muster::host {
 namespace {
 
+// Queues that are known to have their counters. Beyond that number all are shown anew.
+constexpr size_t kMaxShown = 10'000;
+
 constexpr std::array kRedeliveryReasons = {"returned", "interrupted"};
 
 // Of calls that are about no queue of their own.
@@ -78,6 +81,19 @@ void MeasuredQueues::CountRedelivery(const queue::QueueId& queue,
   if (message.dequeue_count > 1) redeliveries_.With({LabelOf(queue), ReasonOf(message)}).Add();
 }
 
+void MeasuredQueues::ShowZeroes(const queue::QueueId& queue) {
+  const std::string label = LabelOf(queue);
+  {
+    base::MutexLock lock(&mu_);
+    if (shown_.size() >= kMaxShown) shown_.clear();
+    if (!shown_.insert(label).second) return;
+  }
+  for (const char* reason : kRedeliveryReasons) redeliveries_.With({label, reason});
+  for (const queue::DeadLetterKind kind : EndsIn(queue)) {
+    dead_letters_.With({label, ReasonOf(kind)});
+  }
+}
+
 void MeasuredQueues::CountConsumed(const queue::QueueId& queue, size_t messages) const {
   consumed_.With({LabelOf(queue), "receive", telemetry::kMessagingSystem, ""})
       .Add(static_cast<double>(messages));
@@ -112,11 +128,7 @@ absl::StatusOr<std::vector<queue::Message>> MeasuredQueues::Receive(
   auto messages = Time("receive", queue, [&] { return InterceptedStore::Receive(queue, options); });
   if (!messages.ok()) return messages;
   CountConsumed(queue, messages->size());
-  // Both counters are there before their first event, so that increase() sees it.
-  const std::string label = LabelOf(queue);
-  for (const char* reason : kRedeliveryReasons) redeliveries_.With({label, reason});
-  for (const queue::DeadLetterKind kind : EndsIn(queue))
-    dead_letters_.With({label, ReasonOf(kind)});
+  ShowZeroes(queue);
   for (const queue::Message& message : *messages) CountRedelivery(queue, message);
   return messages;
 }

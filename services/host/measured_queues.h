@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/queue/queue_store.h"
 #include "muster/queue/store_decorators.h"
 #include "muster/telemetry/registry.h"
@@ -44,6 +47,8 @@ class MeasuredQueues final : public queue::InterceptedStore {
 
  private:
   void CountRedelivery(const queue::QueueId& queue, const queue::Message& message) const;
+  // The counters of trouble are there before their first event, so that increase() sees it.
+  void ShowZeroes(const queue::QueueId& queue) ABSL_LOCKS_EXCLUDED(mu_);
   void CountConsumed(const queue::QueueId& queue, size_t messages) const;
   // Makes the call, and records how long it took.
   template <typename Call>
@@ -58,6 +63,9 @@ class MeasuredQueues final : public queue::InterceptedStore {
   const telemetry::Counters<4> sent_;
   const telemetry::Counters<4> consumed_;
   base::Clock* const clock_;  // not owned
+
+  base::Mutex mu_;
+  std::unordered_set<std::string> shown_ ABSL_GUARDED_BY(mu_);  // by label
 };
 
 }  // namespace muster::host
