@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "services/queue-gateway/http/limits.h"
 #include "services/queue-gateway/operations/acl.h"
 #include "services/queue-gateway/operations/cors.h"
 #include "services/queue-gateway/operations/operations.h"
@@ -172,13 +173,16 @@ http::Reply Gateway::Finish(const http::Request& request, const Begun& begun,
   return reply;
 }
 
-http::Reply Gateway::Refuse(int status) const {
-  const ReplyContext context{protocol::NewRequestId(), protocol::kNewestVersion, "",
-                             stores_.clock->Now()};
-  http::Reply reply = ErrorReply(protocol::Error(CodeOfRefusal(status)), context);
-  protocol::AddStandardHeaders(context, &reply);
-  metrics_.Answered(kNoOperation, reply, absl::ZeroDuration());
-  return reply;
+http::Reply Gateway::Refuse(int status, const http::Request& head) const {
+  Begun begun = Begin(head);
+  const auto target = protocol::ParseTarget(head.target);
+  const std::string version = VersionOf(head, target.value_or(protocol::Target()));
+  if (protocol::IsVersion(version)) begun.context.version = version;
+  protocol::Error error(CodeOfRefusal(status));
+  if (error.code == ErrorCode::kRequestBodyTooLarge) {
+    error.details.emplace_back("MaxLimit", absl::StrCat(http::kMaxBodyBytes));
+  }
+  return Finish(head, begun, ErrorReply(error, begun.context));
 }
 
 std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request& request,

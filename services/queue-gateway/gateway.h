@@ -44,8 +44,9 @@ class Gateway {
   void Handle(const http::Request& request, const std::shared_ptr<http::Exchange>& exchange) const;
   // The same without waiting.
   http::Reply Handle(const http::Request& request) const;
-  // The reply to what the HTTP server could not read; `status` is one of those in server.h.
-  http::Reply Refuse(int status) const;
+  // The reply to what the HTTP server could not read, and has read `head` of; `status` is one of
+  // those in server.h. Asks no store: pages of other origins cannot see it.
+  http::Reply Refuse(int status, const http::Request& head) const;
 
  private:
   // What goes with a request to its reply.

@@ -326,6 +326,18 @@ TEST_F(GatewayTest, TakesAnyVersionThatLooksLikeADay) {
   }
 }
 
+TEST_F(GatewayTest, RepeatsWhatItHasReadOfARequestThatIsNoneAsAWhole) {
+  http::Request head;
+  head.method = "POST";
+  head.target = "/sally/my-queue/messages";
+  head.headers = {{"x-ms-version", "2018-03-28"}, {"x-ms-client-request-id", "mine"}};
+  const http::Reply refused = gateway_->Refuse(413, head);
+  EXPECT_EQ(Said(refused), "413 RequestBodyTooLarge");
+  EXPECT_EQ(Header(refused, "x-ms-version"), "2018-03-28");
+  EXPECT_EQ(Header(refused, "x-ms-client-request-id"), "mine");
+  EXPECT_THAT(refused.body, HasSubstr("<MaxLimit>1048576</MaxLimit>"));
+}
+
 TEST_F(GatewayTest, RepeatsTheVersionInRefusalsToo) {
   const http::Headers asked = {{"x-ms-version", "2018-03-28"}};
   for (const std::string& target : {"/sally?comp=list", "/", "/sally?comp=none", "/bob?comp=list",
@@ -428,12 +440,12 @@ TEST_F(GatewayTest, ShowsAPageWhatEveryReplyHas) {
 }
 
 TEST_F(GatewayTest, SaysWhyAnHttpRequestIsNone) {
-  EXPECT_EQ(Said(gateway_->Refuse(400)), "400 InvalidInput");
-  EXPECT_EQ(Said(gateway_->Refuse(413)), "413 RequestBodyTooLarge");
-  EXPECT_EQ(Said(gateway_->Refuse(431)), "431 RequestHeadersTooLarge");
-  EXPECT_EQ(Said(gateway_->Refuse(501)), "501 NotImplemented");
-  EXPECT_EQ(Said(gateway_->Refuse(503)), "503 ServerBusy");
-  EXPECT_EQ(Header(gateway_->Refuse(503), "Retry-After"), "1");
+  EXPECT_EQ(Said(gateway_->Refuse(400, {})), "400 InvalidInput");
+  EXPECT_EQ(Said(gateway_->Refuse(413, {})), "413 RequestBodyTooLarge");
+  EXPECT_EQ(Said(gateway_->Refuse(431, {})), "431 RequestHeadersTooLarge");
+  EXPECT_EQ(Said(gateway_->Refuse(501, {})), "501 NotImplemented");
+  EXPECT_EQ(Said(gateway_->Refuse(503, {})), "503 ServerBusy");
+  EXPECT_EQ(Header(gateway_->Refuse(503, {}), "Retry-After"), "1");
 }
 
 // A caller with a token gets a key, signs with it, and hands the SAS to others.
@@ -584,7 +596,7 @@ TEST_F(GatewayTest, CountsRequestsByOperationAndCode) {
   EXPECT_EQ(Ask("PUT", With(account, "/sally/my-queue")).status, 201);
   EXPECT_EQ(Ask("GET", With(account, "/sally/other/messages")).status, 404);
   EXPECT_EQ(Ask("GET", "/sally/my-queue/messages").status, 403);
-  gateway_->Refuse(431);
+  gateway_->Refuse(431, {});
   const std::string page = registry_.Scrape();
   for (const char* line :
        {"muster_gateway_requests_total{operation=\"create_queue\",code=\"201\"} 1",

@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<http::Server>> ServeHealth(const std::string& add
   options.max_body_bytes = kBodyBytes;
   return http::Server::Start(
       options, [state](const http::Request& request) { return AnswerHealth(request, *state); },
-      [](int status) { return Text(status, "refused"); });
+      [](int status, const http::Request&) { return Text(status, "refused"); });
 }
 
 }  // namespace muster::queue_gateway

@@ -110,7 +110,9 @@ absl::Status ServeApi(const Options& options, const Served& served, const std::s
                                      const std::shared_ptr<http::Exchange>& exchange) {
             gateway->Handle(request, exchange);
           },
-          [gateway = served.gateway](int status) { return gateway->Refuse(status); }));
+          [gateway = served.gateway](int status, const http::Request& head) {
+            return gateway->Refuse(status, head);
+          }));
   const auto connections = telemetry::ReadAtScrape(
       served.metrics, "server", {telemetry::kGatewayConnections.entry()},
       [&server = *server](telemetry::Samples* samples) {

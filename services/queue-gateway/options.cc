@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/options.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/rpc/address.h"
 #include "services/host/host_options.h"
@@ -94,10 +96,29 @@ void AddOptions(CLI::App* app, Options* options) {
   host::CheckVariablesAreKnown(*app);
 }
 
+namespace {
+
+// Whoever names that account on purpose, in a container perhaps, may have it.
+absl::Status WarnOfPublishedKey(const Options& options, const auth::Accounts& accounts) {
+  MUSTER_ASSIGN_OR_RETURN(const bool is_on_loopback, IsOnLoopback(options));
+  if (is_on_loopback) return absl::OkStatus();
+  const std::string published = auth::DevelopmentAccount().keys.front();
+  for (const auto& [name, account] : accounts) {
+    if (std::count(account.keys.begin(), account.keys.end(), published) == 0) continue;
+    base::Log(base::kWarning,
+              "everybody knows the key of an account, and other machines can use it",
+              {{"account", name}, {"listen", options.listen}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<auth::AccountSource>> OpenAccounts(const Options& options,
                                                                   const base::Clock* clock) {
   MUSTER_ASSIGN_OR_RETURN(auth::Accounts named, NamedAccounts(options));
   if (!options.account_file.empty()) {
+    MUSTER_RETURN_IF_ERROR(WarnOfPublishedKey(options, named));
     return auth::AccountFile::Open(options.account_file, named, clock);
   }
   if (named.empty()) {
@@ -110,6 +131,7 @@ absl::StatusOr<std::unique_ptr<auth::AccountSource>> OpenAccounts(const Options&
     }
     named.emplace(auth::DevelopmentAccount().name, auth::DevelopmentAccount());
   }
+  MUSTER_RETURN_IF_ERROR(WarnOfPublishedKey(options, named));
   return std::make_unique<auth::FixedAccounts>(named);
 }
 

@@ -4,15 +4,21 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
+#include "muster/base/log.h"
+#include "services/queue-gateway/auth/accounts.h"
+#include "tests/fakes/base/log_capture.h"
 
 namespace muster::queue_gateway {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kKey[] = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
@@ -46,6 +52,20 @@ TEST(OptionsTest, HasTheDevelopmentAccountOnLoopbackOnly) {
   EXPECT_NE((*OpenAccounts(Options(), base::RealClock()))->Find("devstoreaccount1"), nullptr);
   EXPECT_THAT(OpenAccounts(Parsed("--listen 0.0.0.0:1"), base::RealClock()).status().message(),
               HasSubstr("--account"));
+}
+
+TEST(OptionsTest, WarnsOfThePublishedKeyWhereItIsNamedForOtherMachines) {
+  const std::string published =
+      " --account dev:" + absl::Base64Escape(auth::DevelopmentAccount().keys.front());
+  const base::LogCapture log(base::kWarning);
+  EXPECT_TRUE(OpenAccounts(Parsed("--listen 127.0.0.1:1" + published), base::RealClock()).ok());
+  EXPECT_TRUE(OpenAccounts(Parsed("--listen 0.0.0.0:1 --account one:" + std::string(kKey)),
+                           base::RealClock())
+                  .ok());
+  EXPECT_THAT(log.lines(), IsEmpty());
+  EXPECT_TRUE(OpenAccounts(Parsed("--listen 0.0.0.0:1" + published), base::RealClock()).ok());
+  EXPECT_THAT(log.lines(),
+              ElementsAre(AllOf(HasSubstr("everybody knows the key"), HasSubstr("account=dev"))));
 }
 
 TEST(OptionsTest, TakesNoNumberForAnother) {

@@ -144,9 +144,9 @@ class MalformedTest(gateway.GatewayTest):
                 b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"]:  # a TLS greeting
             with self.subTest(request[:60]):
                 self.assertEqual(self.answers(request), ["400 InvalidInput"])
-        long = b"GET /" + b"a" * (16 << 10) + b" HTTP/1.1\r\nHost: a\r\n\r\n"
+        long = b"GET /" + b"a" * (96 << 10) + b" HTTP/1.1\r\nHost: a\r\n\r\n"
         self.assertEqual(self.answers(long), ["431 RequestHeadersTooLarge"])
-        many = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a: b\r\n" * 10_000 + b"\r\n"
+        many = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a: b\r\n" * 20_000 + b"\r\n"
         self.assertEqual(self.answers(many), ["431 RequestHeadersTooLarge"])
         gzip = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"
         self.assertEqual(self.answers(gzip), ["501 NotImplemented"])

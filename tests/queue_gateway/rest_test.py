@@ -119,6 +119,12 @@ class RestTest(GatewayTest):
         place = f"/leases/messages/{long[0]['MessageId']}?popreceipt={long[0]['PopReceipt']}"
         self.assertEqual(self.said("DELETE", place), "204")
 
+    def test_takes_metadata_in_many_small_pieces_up_to_its_bound(self):
+        many = {f"x-ms-meta-k{i:03}": "1234" for i in range(1000)}
+        self.assertEqual(self.said("PUT", "/pieces", headers=many), "201")
+        more = {f"x-ms-meta-k{i:03}": "12345" for i in range(1000)}
+        self.assertEqual(self.said("PUT", "/pieces?comp=metadata", headers=more), "400 MetadataTooLarge")
+
     def test_speaks_the_forms_of_the_paper(self):
         self.assertEqual(self.said("PUT", "/myqueue", version=None), "201")
         data = b"\x00binary\xff"

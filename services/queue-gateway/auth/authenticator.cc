@@ -61,20 +61,24 @@ Verdict Authenticator::CheckBearer(const SignedRequest& request,
     verdict.caller = *caller;
     return verdict;
   }
-  return Refuse(absl::IsInvalidArgument(status) ? VerdictCode::kInvalidAuthenticationInfo
-                                                : VerdictCode::kAuthenticationFailed,
-                status.message());
+  return Challenge(Refuse(VerdictCode::kInvalidAuthenticationInfo, status.message()));
+}
+
+// Clients get another token after a challenge, and after nothing else.
+Verdict Authenticator::Challenge(Verdict verdict) const {
+  constexpr int kUnauthorized = 401;
+  verdict.http_status = kUnauthorized;
+  verdict.www_authenticate = bearer_->Challenge();
+  return verdict;
 }
 
 // A client that could send a token learns where to get one, as clients of the service expect.
 Verdict Authenticator::RefuseWithoutCredential(const SignedRequest& request) const {
-  Verdict verdict = Refuse(VerdictCode::kAuthenticationFailed, "the request has no credentials");
-  if (bearer_ != nullptr && request.is_https) {
-    constexpr int kUnauthorized = 401;
-    verdict.http_status = kUnauthorized;
-    verdict.www_authenticate = bearer_->Challenge();
+  constexpr char kNone[] = "the request has no credentials";
+  if (bearer_ == nullptr || !request.is_https) {
+    return Refuse(VerdictCode::kAuthenticationFailed, kNone);
   }
-  return verdict;
+  return Challenge(Refuse(VerdictCode::kNoAuthenticationInformation, kNone));
 }
 
 }  // namespace muster::queue_gateway::auth

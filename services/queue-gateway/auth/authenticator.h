@@ -48,6 +48,8 @@ class Authenticator {
                       const Account& account) const;
   Verdict CheckBearer(const SignedRequest& request, const Credential& credential) const;
   Verdict RefuseWithoutCredential(const SignedRequest& request) const;
+  // 401, with where tokens come from. Tokens are on.
+  Verdict Challenge(Verdict verdict) const;
 
   const AccountSource* const accounts_;  // not owned
   const BearerVerifier* const bearer_;   // not owned; null: OAuth is off

@@ -84,7 +84,7 @@ TEST_F(AuthenticatorTest, RefusesARequestWithoutCredentials) {
   EXPECT_EQ(Check(request, /*with_oauth=*/false).http_status, 403);
 
   const Verdict challenge = Check(request);
-  EXPECT_EQ(challenge.code, VerdictCode::kAuthenticationFailed);
+  EXPECT_EQ(challenge.code, VerdictCode::kNoAuthenticationInformation);
   EXPECT_EQ(challenge.http_status, 401);
   EXPECT_EQ(challenge.www_authenticate,
             "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize "
@@ -100,14 +100,16 @@ TEST_F(AuthenticatorTest, TakesTokensOverHttpsOnlyAndWhereOAuthIsOn) {
   EXPECT_THAT(verdict.detail, HasSubstr("HTTPS"));
 }
 
-TEST_F(AuthenticatorTest, TellsAWrongTokenFromOneThatIsNone) {
+// A client whose token has expired gets another one after a challenge alone.
+TEST_F(AuthenticatorTest, ChallengesWhoHasATokenThatIsNotGood) {
   clock_.StepWallClock(absl::Hours(2));
-  const Verdict expired = Check(TokenRequest(kRs256Token));
-  EXPECT_EQ(expired.code, VerdictCode::kAuthenticationFailed);
-  EXPECT_EQ(expired.http_status, 403);
-  const Verdict none = Check(TokenRequest("abc"));
-  EXPECT_EQ(none.code, VerdictCode::kInvalidAuthenticationInfo);
-  EXPECT_EQ(none.http_status, 400);
+  for (const char* const token : {kRs256Token, "abc"}) {
+    const Verdict refused = Check(TokenRequest(token));
+    EXPECT_EQ(refused.code, VerdictCode::kInvalidAuthenticationInfo) << token;
+    EXPECT_EQ(refused.http_status, 401);
+    EXPECT_THAT(refused.www_authenticate, HasSubstr("authorization_uri="));
+    EXPECT_NE(refused.detail, "");
+  }
 }
 
 TEST_F(AuthenticatorTest, RefusesOtherSchemesAndTwoHeaders) {

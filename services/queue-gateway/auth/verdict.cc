@@ -23,6 +23,9 @@ Description Describe(VerdictCode code) {
       return {403, "AuthenticationFailed",
               "The request was not authenticated: its credentials or their signature are missing, "
               "not valid, or not valid now."};
+    case VerdictCode::kNoAuthenticationInformation:
+      return {401, "NoAuthenticationInformation",
+              "The request has no credentials. See the header WWW-Authenticate."};
     case VerdictCode::kInvalidAuthenticationInfo:
       return {400, "InvalidAuthenticationInfo",
               "The authentication information has not the right format. Check the Authorization "

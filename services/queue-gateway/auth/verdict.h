@@ -12,8 +12,9 @@ namespace muster::queue_gateway::auth {
 
 enum class VerdictCode {
   kOk,
-  kAuthenticationFailed,             // 403; 401 with `www_authenticate`
-  kInvalidAuthenticationInfo,        // 400
+  kAuthenticationFailed,             // 403
+  kNoAuthenticationInformation,      // 401, with `www_authenticate`
+  kInvalidAuthenticationInfo,        // 400; of a bearer token 401, with `www_authenticate`
   kAuthorizationPermissionMismatch,  // 403, as the four below
   kAuthorizationServiceMismatch,
   kAuthorizationResourceTypeMismatch,

@@ -221,17 +221,8 @@ class HttpConnection final : public Connection,
 
   void RunHandler() {
     lowest().expires_never();
-    auto& message = parser_->get();
-    Request request;
-    request.method = std::string(View(message.method_string()));
-    request.target = std::string(View(message.target()));
-    for (const auto& field : message) {
-      request.headers.emplace_back(std::string(View(field.name_string())),
-                                   std::string(View(field.value())));
-    }
-    request.body = std::move(message.body());
-    request.peer_ip = peer_ip_;
-    request.is_https = std::is_same_v<Stream, TlsStream>;
+    Request request = Head();
+    request.body = std::move(parser_->get().body());
     // Nothing closes the socket before the answer.
     host_->Run(std::move(request), std::make_shared<OneExchange>(self()),
                [socket = lowest().socket().native_handle()] { return HasHungUp(socket); });
@@ -309,9 +300,24 @@ class HttpConnection final : public Connection,
     });
   }
 
+  // The request but for its body, as far as it was read.
+  Request Head() {
+    const auto& message = parser_->get();
+    Request request;
+    request.method = std::string(View(message.method_string()));
+    request.target = std::string(View(message.target()));
+    for (const auto& field : message) {
+      request.headers.emplace_back(std::string(View(field.name_string())),
+                                   std::string(View(field.value())));
+    }
+    request.peer_ip = peer_ip_;
+    request.is_https = std::is_same_v<Stream, TlsStream>;
+    return request;
+  }
+
   void Refuse(int status) {
     is_refused_ = true;
-    Write(host_->Refuse(status), false);
+    Write(host_->Refuse(status, Head()), false);
   }
 
   void Write(Reply reply, bool keep_alive) {

@@ -24,7 +24,7 @@ class ConnectionHost {
   virtual ~ConnectionHost() = default;
 
   virtual const ServerOptions& options() const = 0;
-  virtual Reply Refuse(int status) const = 0;
+  virtual Reply Refuse(int status, const Request& head) const = 0;
   // Takes `bytes` of what all bodies may have; false: they are not there, or too many are taken.
   virtual bool TakeBodyBytes(size_t bytes) = 0;
   // Takes them for a body that is in memory already, if need be beyond the limit.

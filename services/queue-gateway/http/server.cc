@@ -122,7 +122,7 @@ class Server::Core final : public ConnectionHost {
   }
 
   const ServerOptions& options() const override { return options_; }
-  Reply Refuse(int status) const override { return refusal_(status); }
+  Reply Refuse(int status, const Request& head) const override { return refusal_(status, head); }
 
   bool TakeBodyBytes(size_t bytes) override {
     if (body_bytes_.fetch_add(bytes) + bytes <= options_.max_all_bodies_bytes) return true;

@@ -55,8 +55,9 @@ struct ServerOptions {
 using AsyncHandler = std::function<void(const Request&, std::shared_ptr<Exchange>)>;
 // One that answers before it returns.
 using Handler = std::function<Reply(const Request&)>;
-// The reply to what is no proper request, by its status; called by the I/O threads: be quick.
-using Refusal = std::function<Reply(int status)>;
+// The reply to what is no proper request, by its status, and with as much of its line and headers
+// as was read; called by the I/O threads: be quick.
+using Refusal = std::function<Reply(int status, const Request& head)>;
 
 // Thread-safe.
 class Server {

@@ -166,7 +166,7 @@ class AsyncHttpServerTest : public ::testing::Test {
           kept_[request.target] = std::move(exchange);
           changed_.NotifyAll();
         },
-        [](int status) {
+        [](int status, const Request&) {
           return Reply{status, {}, ""};
         });
   }
@@ -290,7 +290,7 @@ TEST_F(HttpServerTest, SaysWhyItCannotStart) {
   ServerOptions options;
   options.address = server->address();
   const auto second = Server::Start(
-      options, [](const Request&) { return Reply(); }, [](int) { return Reply(); });
+      options, [](const Request&) { return Reply(); }, [](int, const Request&) { return Reply(); });
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(second.status().message(), HasSubstr(server->address()));
 }

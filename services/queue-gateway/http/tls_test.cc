@@ -45,7 +45,7 @@ class HttpsTest : public ::testing::Test {
         [](const Request& request) {
           return Reply{200, {}, absl::StrCat(request.is_https ? "https" : "http", request.target)};
         },
-        [](int status) {
+        [](int status, const Request&) {
           return Reply{status, {}, ""};
         });
   }

@@ -118,7 +118,8 @@ TEST_F(AclTest, IsThatOfTheQueueThatIsThereWhenItIsWritten) {
 }
 
 TEST_F(AclTest, ChecksTheDigestOfItsBody) {
-  EXPECT_EQ(Status("PUT", "/queue?comp=acl", kOne, {{"Content-MD5", "AAAA"}}), "400 Md5Mismatch");
+  EXPECT_EQ(Status("PUT", "/queue?comp=acl", kOne, {{"Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA=="}}),
+            "400 Md5Mismatch");
   EXPECT_EQ(Status("PUT", "/queue?comp=acl", "", {{"Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg=="}}),
             "204");
 }

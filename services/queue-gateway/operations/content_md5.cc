@@ -28,8 +28,12 @@ std::optional<protocol::Error> CheckMd5(const Call& call) {
   const auto header = http::HeaderOf(call.http.headers, "content-md5");
   if (!header.has_value() || header->empty()) return std::nullopt;
   std::string wanted;
-  if (absl::Base64Unescape(*header, &wanted) && wanted == Md5(call.http.body)) return std::nullopt;
-  return protocol::ErrorCode::kMd5Mismatch;
+  const std::string computed = Md5(call.http.body);
+  if (!absl::Base64Unescape(*header, &wanted) || wanted.size() != computed.size()) {
+    return protocol::ErrorCode::kInvalidMd5;
+  }
+  if (wanted != computed) return protocol::ErrorCode::kMd5Mismatch;
+  return std::nullopt;
 }
 
 }  // namespace muster::queue_gateway::operations

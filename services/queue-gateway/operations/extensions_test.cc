@@ -13,6 +13,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class ExtensionsTest : public OperationsFixture {
@@ -166,6 +167,19 @@ TEST_F(ExtensionsTest, RefusesSettingsThatCannotBeHeeded) {
             "400 InvalidMetadata");
   EXPECT_EQ(Status("PUT", "/queue?comp=metadata", "", Metadata({{"Muster-MaxDequeue", "5"}})),
             "204");
+}
+
+// It was taken, and did nothing where leases are not the engine's.
+TEST_F(ExtensionsTest, LeasesForTheTimeOfTheQueueWhereAGetNamesNone) {
+  CreateWith({{"muster-visibility", "2m"}});
+  Put("a");
+  EXPECT_THAT(Ask("GET", "/queue/messages").body, HasSubstr("<MessageText>a<"));
+  clock_.Advance(absl::Seconds(119));
+  EXPECT_THAT(Ask("GET", "/queue/messages").body, Not(HasSubstr("<MessageText>")));
+  clock_.Advance(absl::Seconds(2));
+  EXPECT_THAT(Ask("GET", "/queue/messages?visibilitytimeout=5").body, HasSubstr("<MessageText>a<"));
+  clock_.Advance(absl::Seconds(6));
+  EXPECT_THAT(Ask("GET", "/queue/messages").body, HasSubstr("<MessageText>a<"));
 }
 
 TEST_F(ExtensionsTest, StoresEqualTextsOnceWithinTheWindow) {

@@ -2,6 +2,7 @@
 
 // Get, which leases messages, and peek, which shows them.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -53,13 +54,16 @@ protocol::OrError<Get> ReadGet(const Call& call, const Stores& stores) {
   get.queue = call.queue();
   get.options.max_messages =
       static_cast<int>(parameters.Integer(kCount, 1, kMaxMessages).value_or(1));
-  get.options.visibility = absl::Seconds(
-      parameters.Integer(kVisibility, 1, kMaxSeconds).value_or(int64_t{kDefaultVisibilitySeconds}));
+  const std::optional<int64_t> visibility = parameters.Integer(kVisibility, 1, kMaxSeconds);
   if (parameters.error().has_value()) return *parameters.error();
   get.holder = HolderOf(call);
   auto settings = SettingsOf(call.queue(), stores);
   if (!settings.ok()) return protocol::FromStore(settings.status());
   get.settings = *std::move(settings);
+  get.options.visibility =
+      visibility.has_value()
+          ? absl::Seconds(*visibility)
+          : get.settings.visibility.value_or(absl::Seconds(kDefaultVisibilitySeconds));
   // How long Azure lets a client have its service try; it cannot make a get wait longer.
   int64_t timeout = 0;
   if (absl::SimpleAtoi(parameters.Text("timeout"), &timeout) && timeout >= 0) {

@@ -88,8 +88,14 @@ TEST_F(MessageOperationsTest, RefusesBodiesThatAreNoMessage) {
 
 TEST_F(MessageOperationsTest, ChecksTheDigestOfABody) {
   // Of <QueueMessage><MessageText>x</MessageText></QueueMessage>.
-  EXPECT_EQ(Status("POST", "/queue/messages", Message("x"), {{"Content-MD5", "AAAA"}}),
+  EXPECT_EQ(Status("POST", "/queue/messages", Message("x"),
+                   {{"Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA=="}}),
             "400 Md5Mismatch");
+  for (const char* none : {"AAAA", "x", "!"}) {
+    EXPECT_EQ(Status("POST", "/queue/messages", Message("x"), {{"Content-MD5", none}}),
+              "400 InvalidMd5")
+        << none;
+  }
   version_ = "2008-10-27";
   EXPECT_EQ(
       Status("PUT", "/queue/messages", "hello", {{"Content-MD5", "XUFAKrxLKna5cZ2REBfFkg=="}}),

@@ -120,6 +120,7 @@ protocol::OrError<QueueSettings> ReadSettings(const queue::Metadata& metadata,
   const absl::Status valid = queue::ValidateMetadata(metadata);
   if (!valid.ok()) return Wrong(valid.message());
   QueueSettings settings;
+  settings.visibility = queue::VisibilityOf(metadata);
   if (const auto problem = ReadPoison(values, queue_name, traits, &settings)) return *problem;
   if (const auto problem = ReadLongPoll(values, &settings)) return *problem;
   if (const auto problem = ReadDedup(values, traits, &settings)) return *problem;

@@ -28,6 +28,8 @@ struct QueueSettings {
   int max_dequeues = 0;      // 0: no bound
   std::string poison_queue;  // set if max_dequeues is
   absl::Duration long_poll;  // zero: gets do not wait
+  // For how long a get leases messages that says nothing of it; nullopt: for the contract's time.
+  std::optional<absl::Duration> visibility = std::nullopt;
   DedupBy dedup_by = DedupBy::kNothing;
 };
 

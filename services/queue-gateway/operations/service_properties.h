@@ -6,7 +6,8 @@
 // Get Queue Service Properties answers. To change the form, give the document a root of another
 // name.
 //
-// Logging and metrics are kept and shown, and change nothing: muster has its own (docs/operations/metrics.md).
+// Logging and metrics are kept and shown, and change nothing: muster has its own
+// (docs/operations/metrics.md).
 #pragma once
 
 #include <optional>

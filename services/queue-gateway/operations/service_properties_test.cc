@@ -65,7 +65,8 @@ TEST_F(ServicePropertiesTest, KeepWhatAnotherClientHasSetMeanwhile) {
 }
 
 TEST_F(ServicePropertiesTest, CheckTheDigestOfTheirBody) {
-  EXPECT_EQ(Status("PUT", kPropertiesPath, Properties(kCors), {{"Content-MD5", "AAAA"}}),
+  EXPECT_EQ(Status("PUT", kPropertiesPath, Properties(kCors),
+                   {{"Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA=="}}),
             "400 Md5Mismatch");
 }
 

@@ -25,6 +25,9 @@ constexpr std::array kErrors = {
     ErrorInfo{ErrorCode::kInvalidInput, "InvalidInput", 400,
               "One of the request inputs is not valid."},
     ErrorInfo{ErrorCode::kInvalidMarker, "InvalidMarker", 400, "The specified marker is invalid."},
+    ErrorInfo{ErrorCode::kInvalidMd5, "InvalidMd5", 400,
+              "The MD5 value specified in the request is invalid. It must be 128 bits and "
+              "Base64-encoded."},
     ErrorInfo{ErrorCode::kInvalidMetadata, "InvalidMetadata", 400,
               "The metadata specified is invalid. It has characters that are not permitted."},
     ErrorInfo{ErrorCode::kInvalidQueryParameterValue, "InvalidQueryParameterValue", 400,

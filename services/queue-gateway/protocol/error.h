@@ -22,6 +22,7 @@ enum class ErrorCode {
   kInvalidHeaderValue,
   kInvalidInput,
   kInvalidMarker,
+  kInvalidMd5,
   kInvalidMetadata,
   kInvalidQueryParameterValue,
   kInvalidResourceName,

@@ -107,6 +107,8 @@ OrError<Operation> OfQueue(absl::string_view method, const Target& target) {
 }
 
 OrError<Operation> OfMessages(absl::string_view method, const Target& target) {
+  // A slip such as a clear that was meant for the ACL must not run.
+  if (!target.Parameter("comp").value_or("").empty()) return UnknownParameter(target, "comp");
   // PUT is how the dialect of 2008 puts; the operation refuses it to others.
   if (method == "POST" || method == "PUT") return Operation::kPutMessage;
   if (method == "DELETE") {
@@ -121,7 +123,8 @@ OrError<Operation> OfMessages(absl::string_view method, const Target& target) {
   return InvalidParameter("peekonly", peek, "It is true or false.");
 }
 
-OrError<Operation> OfMessage(absl::string_view method) {
+OrError<Operation> OfMessage(absl::string_view method, const Target& target) {
+  if (!target.Parameter("comp").value_or("").empty()) return UnknownParameter(target, "comp");
   if (method == "PUT") return Operation::kUpdateMessage;
   if (method == "DELETE") return Operation::kDeleteMessage;
   return ErrorCode::kUnsupportedHttpVerb;
@@ -159,7 +162,7 @@ OrError<Operation> FindOperation(absl::string_view method, const Resource& resou
   if (resource.queue.empty()) return OfAccount(method, target);
   if (!resource.is_messages) return OfQueue(method, target);
   if (resource.message_id.empty()) return OfMessages(method, target);
-  return OfMessage(method);
+  return OfMessage(method, target);
 }
 
 std::string AllowedVerbs(absl::string_view method, const Resource& resource, const Target& target) {

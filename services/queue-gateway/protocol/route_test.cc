@@ -125,6 +125,10 @@ TEST(RouteTest, RefusesVerbsAndComponentsThatAreNone) {
       {"PATCH", "/a/q/messages", ErrorCode::kUnsupportedHttpVerb},
       {"GET", "/a/q/messages?peekonly=maybe", ErrorCode::kInvalidQueryParameterValue},
       {"GET", "/a/q/messages/id", ErrorCode::kUnsupportedHttpVerb},
+      // Of what is there at the level of a queue: it must not clear, or lease, instead.
+      {"DELETE", "/a/q/messages?comp=acl", ErrorCode::kInvalidQueryParameterValue},
+      {"GET", "/a/q/messages?comp=metadata", ErrorCode::kInvalidQueryParameterValue},
+      {"PUT", "/a/q/messages/id?comp=metadata", ErrorCode::kInvalidQueryParameterValue},
       // As SDKs send the delete of a message with an empty id.
       {"DELETE", "/a/q/messages/?popreceipt=x", ErrorCode::kInvalidUri},
   };

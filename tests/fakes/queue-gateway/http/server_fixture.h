@@ -26,7 +26,7 @@ class HttpServerTest : public ::testing::Test {
     options.address = "127.0.0.1:0";
     auto started = Server::Start(
         options, [this](const Request& request) { return Handle(request); },
-        [](int status) {
+        [](int status, const Request&) {
           return Reply{status, {{"x-refused", "yes"}}, "refused"};
         });
     EXPECT_TRUE(started.ok()) << started.status();
