@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "cli/doctor/commands.h"
 #include "cli/doctor/gateway_checkup.h"
@@ -52,6 +53,12 @@ std::string NameOf(const v1::Instance& instance) {
                       instance.info().instance());
 }
 
+// "muster-processor".
+std::string ProgramOf(v1::Role role) {
+  return absl::StrCat("muster-",
+                      absl::StrReplaceAll(EnumName(v1::Role_Name(role), "ROLE_"), {{"_", "-"}}));
+}
+
 Finding Unknown(const std::string& what) {
   return {Health::kUnknown, what, "are unknown while no NATS server answers the initiator"};
 }
@@ -73,7 +80,7 @@ Finding CheckHealth(const MeshClient& mesh, const v1::Instance& instance, bool h
   }
   if (address.empty()) return {Health::kOk, name, "sends heartbeats; it has no server"};
   const char* const unreachable = "check that it runs, and that --advertise leads to it";
-  const absl::StatusOr<Peer> peer = mesh.Connect(address, "muster service");
+  const absl::StatusOr<Peer> peer = mesh.Connect(address, ProgramOf(instance.info().role()));
   if (!peer.ok()) return {Health::kWrong, name, std::string(peer.status().message()), unreachable};
   const auto checked = mesh.Call(&grpc::health::v1::Health::Stub::Check, {}, *peer);
   if (!checked.ok()) {

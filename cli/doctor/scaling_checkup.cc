@@ -53,14 +53,19 @@ ScalingTargets ListTargets(const MeshClient& mesh, const v1::Instance& leader, F
 void CheckTargets(const ScalingTargets& targets, Findings* findings) {
   for (const v1::ScalingTarget& target : targets) {
     if (target.trouble().empty()) continue;
-    findings->push_back({Health::kWarning, absl::StrCat("scaling target ", target.target()),
-                         target.trouble(),
+    findings->push_back({CannotStart(target) ? Health::kWrong : Health::kWarning,
+                         absl::StrCat("scaling target ", target.target()), target.trouble(),
                          absl::StrCat("`muster scale explain --target ", target.target(),
                                       "` says what was decided with it")});
   }
 }
 
 }  // namespace
+
+bool CannotStart(const v1::ScalingTarget& target) {
+  return target.replicas().ready() == 0 && target.decision().replicas() > 0 &&
+         !target.trouble().empty();
+}
 
 ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instance>& instances,
                             Findings* findings) {

@@ -14,6 +14,9 @@ namespace muster::cli {
 
 using ScalingTargets = std::vector<v1::ScalingTarget>;
 
+// It wants replicas, has none that is ready, and knows why.
+bool CannotStart(const v1::ScalingTarget& target);
+
 // Adds no finding if no scaling agent is among the instances: a mesh may do without. Answers the
 // targets of the leading agent if it starts replicas; none if it only watches.
 ScalingTargets CheckScaling(const MeshClient& mesh, const std::vector<v1::Instance>& instances,

@@ -95,6 +95,19 @@ TEST_F(AtZeroDoctorTest, SaysWhoIsStartedForABatch) {
   EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("ok: batch 7: waits: no processor has it\n"));
 }
 
+// Of a program that is not there the doctor said "ok", and ended with 0.
+TEST_F(AtZeroDoctorTest, FindsItWrongThatNobodyCanBeStartedForABatch) {
+  PutWaiting(7, "shop");
+  agent_.Tell([](AgentState& state) {
+    state.targets[0].mutable_decision()->set_replicas(2);
+    state.targets[0].set_trouble("there is no program muster-procesor");
+  });
+  const Done done = RunOnServer({"doctor"});
+  EXPECT_EQ(done.code, kError);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: scaling target billing: there is no program"),
+                              HasSubstr("wrong: batch 7: waits: no processor has it; it goes on")));
+}
+
 TEST_F(AtZeroDoctorTest, WarnsOfABatchForWhichNobodyIsStarted) {
   PutWaiting(7, "shop");
   EXPECT_THAT(RunOnServer({"doctor"}).out,

@@ -163,6 +163,19 @@ bool HasOpenBatch(const MeshClient& mesh, const std::string& job) {
 // So long after a job was applied, its user is still setting it up: what it lacks is wrong.
 constexpr absl::Duration kSettingUp = absl::Hours(1);
 
+// So long after a job was applied, processors may not have told yet that they have its handler, or
+// another version of it: they send a heartbeat every two seconds, and start programs before.
+constexpr absl::Duration kUntilHeard = absl::Seconds(6);
+
+// What the heartbeats of before the change say is not known to be wrong.
+void Await(const v1::Job& job, Findings* findings) {
+  for (Finding& finding : *findings) {
+    if (finding.health != Health::kWrong) continue;
+    finding = {Health::kUnknown, absl::StrCat("job ", job.name()),
+               absl::StrCat("was applied just now; ", finding.found, " yet"), "ask again"};
+  }
+}
+
 // A job that nothing can work for, and that nothing waits for, such as one of a tutorial, harms
 // nothing: it must not keep the doctor from saying that the mesh is sound.
 void Soften(const v1::Job& job, Findings* findings) {
@@ -187,6 +200,9 @@ void CheckJobs(const MeshClient& mesh, const Workforce& workforce, absl::Time no
     const bool any_wrong = std::any_of(found.begin(), found.end(), [](const Finding& finding) {
       return finding.health == Health::kWrong;
     });
+    const bool has_trouble = workforce.troubles.count(job.name()) > 0;
+    const absl::Duration age = absl::AbsDuration(now - base::FromProto(job.updated()));
+    if (!has_trouble && age < kUntilHeard) Await(job, &found);
     const bool is_idle = workforce.handlers.VersionsOf(job.name()).empty() &&
                          now - base::FromProto(job.updated()) > kSettingUp;
     if (any_wrong && is_idle && !HasOpenBatch(mesh, job.name())) Soften(job, &found);
@@ -247,6 +263,7 @@ Health HealthOf(const v1::BatchStatus& batch, const Workforce& workforce) {
   const v1::ScalingTarget* const starter = workforce.StarterFor(batch.job());
   const bool lacks_processor = workforce.handlers.VersionsOf(batch.job()).empty();
   if (!lacks_processor || starter == nullptr) return Health::kWrong;
+  if (CannotStart(*starter)) return Health::kWrong;
   const bool is_starting = starter->replicas().ready() == 0 && starter->decision().replicas() > 0;
   return is_starting ? Health::kOk : Health::kWarning;
 }

@@ -90,6 +90,19 @@ TEST_F(DoctorTest, FindsItWrongThatAJobThatWasJustAppliedHasNoHandler) {
   EXPECT_THAT(done.out, HasSubstr("wrong: job bakery: no processor has its handler; start"));
 }
 
+// The README's own commands, one after the other, had the doctor find something wrong.
+TEST_F(DoctorTest, AwaitsTheHeartbeatsAfterAJobIsApplied) {
+  clock_.StepWallClock(kApplied + absl::Seconds(2) - clock_.Now());
+  const std::string path = dir_ / "bakery.yaml";
+  std::ofstream(path) << "bakery: 1";
+  ASSERT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
+              HasSubstr("unknown: job bakery: was applied just now; no processor has its handler "
+                        "yet; ask again"));
+  clock_.StepWallClock(absl::Seconds(5));
+  EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("wrong: job bakery: no processor has"));
+}
+
 TEST_F(DoctorTest, NamesJobsWhoseHandlerNobodyHas) {
   for (const char* job : {"shop", "bakery"}) {
     const std::string path = dir_ / absl::StrCat(job, ".yaml");

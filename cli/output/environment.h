@@ -91,7 +91,8 @@ struct CommonOptions {
 
 // Adds `--data-dir DIR`, which MUSTER_DATA_DIR sets too.
 void AddDataDir(CLI::App* command, CommonOptions* options);
-// The option for a command line to paste: " --data-dir 'DIR'", or "" for the default directory.
+// The option for a command line to paste: " --data-dir 'DIR'", or "" for the default directory,
+// unless MUSTER_SERVER names another place for who pastes it.
 std::string DataDirOption(const std::string& data_dir);
 // Adds `-o, --output` with the formats that the command knows.
 enum class Csv { kNo, kYes };

@@ -163,7 +163,8 @@ absl::Status GivenUp(const absl::Status& obstacle, const RunSummary& summary,
                      const std::string& place) {
   const absl::Status told = base::Annotate(obstacle, place);
   if (!absl::IsUnavailable(told)) return told;
-  return absl::UnavailableError(absl::StrCat(told.message(), ", then ", ResumeHint(summary)));
+  return absl::UnavailableError(
+      absl::StrCat(told.message(), "; once that is mended, ", ResumeHint(summary)));
 }
 
 // What is left waits for a decision.

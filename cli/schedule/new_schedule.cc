@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/quantity.h"
@@ -91,6 +92,19 @@ absl::Status Change(const NewSchedule& to, base::Clock* clock, v1::ScheduleSpec*
   return absl::OkStatus();
 }
 
+// The service names fields of its API; here they are options.
+absl::Status InOptions(const absl::Status& refused) {
+  if (!absl::IsInvalidArgument(refused)) return refused;
+  return absl::InvalidArgumentError(
+      absl::StrReplaceAll(refused.message(), {{"spec.at", "--at"},
+                                              {"spec.catch_up", "--catch-up"},
+                                              {"spec.cron", "--cron"},
+                                              {"spec.job", "--job"},
+                                              {"spec.labels", "--label"},
+                                              {"spec.name", "NAME"},
+                                              {"spec.time_zone", "--time-zone"}}));
+}
+
 // The same submission for the same time is the same schedule, so that the command can be repeated
 // as it is.
 std::string NameFor(const NewSchedule& from, const v1::CreateScheduleRequest& request) {
@@ -163,9 +177,9 @@ absl::StatusOr<v1::Schedule> CreateSchedule(const NewSchedule& schedule, const M
   if (schedule.name.empty()) {
     request.mutable_spec()->set_name(NameFor(schedule, request));
   }
-  MUSTER_ASSIGN_OR_RETURN(auto response,
-                          mesh.Call(&v1::ScheduleService::Stub::CreateSchedule, request));
-  return std::move(*response.mutable_schedule());
+  auto response = mesh.Call(&v1::ScheduleService::Stub::CreateSchedule, request);
+  if (!response.ok()) return InOptions(response.status());
+  return std::move(*response->mutable_schedule());
 }
 
 absl::StatusOr<v1::Schedule> UpdateSchedule(const ScheduleChanges& changes, const MeshClient& mesh,
@@ -181,9 +195,9 @@ absl::StatusOr<v1::Schedule> UpdateSchedule(const ScheduleChanges& changes, cons
   *request.mutable_spec() = found.schedule().spec();
   MUSTER_RETURN_IF_ERROR(Change(changes.made, clock, request.mutable_spec()));
   request.set_expected_revision(changes.revision.value_or(found.schedule().revision()));
-  MUSTER_ASSIGN_OR_RETURN(auto response,
-                          mesh.Call(&v1::ScheduleService::Stub::UpdateSchedule, request));
-  return std::move(*response.mutable_schedule());
+  auto response = mesh.Call(&v1::ScheduleService::Stub::UpdateSchedule, request);
+  if (!response.ok()) return InOptions(response.status());
+  return std::move(*response->mutable_schedule());
 }
 
 }  // namespace muster::cli

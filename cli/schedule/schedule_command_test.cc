@@ -109,7 +109,7 @@ TEST_F(ScheduleCommandTest, UpdatesWhatIsNamedAndKeepsTheRest) {
   EXPECT_EQ(late.code, kError);
   EXPECT_THAT(late.err, HasSubstr("schedule 'nightly' is at revision 3, not 2"));
   EXPECT_THAT(RunSchedule({"update", "nightly", "--cron", "0 24 * * *"}).err,
-              HasSubstr("spec.cron"));
+              HasSubstr(" --cron: "));
   EXPECT_THAT(RunSchedule({"update", "nightly"}).err, HasSubstr("no change is named"));
   EXPECT_THAT(RunSchedule({"update", "nightly", "--job", "other"}).err, HasSubstr("other"));
   EXPECT_THAT(RunSchedule({"update", "none", "--cron", "@daily"}).err,
@@ -170,12 +170,12 @@ TEST_F(ScheduleCommandTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(never.code, kUsage);
   EXPECT_THAT(never.err, HasSubstr("one of --cron, --at and --in is required"));
   EXPECT_THAT(Create("a", {"--cron", "0 24 * * *"}).err,
-              HasSubstr("spec.cron: the hour '24' is not *"));
+              HasSubstr(" --cron: the hour '24' is not *"));
   EXPECT_THAT(Create("a", {"--cron", "@daily", "--time-zone", "Atlantis"}).err,
               HasSubstr("no time zone 'Atlantis'"));
-  EXPECT_THAT(Create("A", {"--cron", "@daily"}).err, HasSubstr("spec.name: must be 1 to 48"));
+  EXPECT_THAT(Create("A", {"--cron", "@daily"}).err, HasSubstr(" NAME: must be 1 to 48"));
   EXPECT_THAT(Create("a", {"--at", "2011-11-10T00:00[Europe/Berlin]"}).err,
-              HasSubstr("spec.at: is past: 2011-11-09T23:00:00Z"));
+              HasSubstr(" --at: is past: 2011-11-09T23:00:00Z"));
   EXPECT_THAT(
       RunSchedule({"create", "a", "--job", "other", "--input", input_, "--cron", "@daily"}).err,
       HasSubstr("no job 'other'"));

@@ -61,6 +61,9 @@ TEST(DataDirOptionTest, RefusesAFileByName) {
 
 TEST(DataDirOptionTest, NamesTheDataDirectoryInALineToPasteUnlessItIsTheDefaultOne) {
   EXPECT_EQ(DataDirOption(".muster"), "");
+  setenv("MUSTER_SERVER", "localhost:7700", 1);
+  EXPECT_EQ(DataDirOption(".muster"), " --data-dir '.muster'") << "it would go to the server";
+  unsetenv("MUSTER_SERVER");
   EXPECT_EQ(DataDirOption("build/demo/muster"), " --data-dir 'build/demo/muster'");
   EXPECT_EQ(DataDirOption("ada's"), R"( --data-dir 'ada'\''s')");
 }

@@ -56,10 +56,12 @@ std::string ProgramOf(const Target& target, const ProcessOptions& options) {
   return absl::StrContains(target.name, '/') ? target.name : BesideThisProgram(target.name);
 }
 
-absl::Status CheckProgram(const std::string& path) {
+// `option` names another one.
+absl::Status CheckProgram(const std::string& path, const char* option) {
   std::error_code error;
   if (std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("there is no program ", path));
+  return absl::NotFoundError(
+      absl::StrCat("there is no program ", path, "; ", option, " names another one"));
 }
 
 class Processes final : public ActuatorHolder {
@@ -141,9 +143,9 @@ absl::StatusOr<std::unique_ptr<ActuatorHolder>> OpenProcesses(const ProcessOptio
   if (!options.metrics_host.empty()) {
     actuator.metrics_targets = absl::StrCat(options.folder, "/", kMetricsTargets);
   }
-  MUSTER_RETURN_IF_ERROR(CheckProgram(actuator.keeper));
+  MUSTER_RETURN_IF_ERROR(CheckProgram(actuator.keeper, "--replica-keeper"));
   if (!options.processor_program.empty()) {
-    MUSTER_RETURN_IF_ERROR(CheckProgram(options.processor_program));
+    MUSTER_RETURN_IF_ERROR(CheckProgram(options.processor_program, "--processor-program"));
   }
   MUSTER_ASSIGN_OR_RETURN(auto opened, actuator::process::ProcessActuator::Open(actuator, clock));
   return std::make_unique<Processes>(options, std::move(opened));

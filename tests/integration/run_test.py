@@ -103,7 +103,7 @@ class RunTest(MusterTest):
             self.assertEqual(code, 5, errors)
             self.assertEqual(errors.count("handler server failed"), 1, errors)
             self.assertIn(f"job.yaml: the handler at {address} cannot be reached", errors)
-        self.assertIn("start it, then run the same command again to go on with batch 1", errors)
+        self.assertIn("start it; once that is mended, run the same command again to go on with batch 1", errors)
 
     def test_people_can_open_the_report_with_sqlite(self):
         _, result, _ = self.run_job(self.retail_rows((3, "0.1", "7", "France")))

@@ -233,7 +233,7 @@ class AnswerReader {
     if (!groups.is_object()) return Wrong("groups", "is no JSON object");
     for (const auto& [name, rows] : groups.items()) {
       const absl::StatusOr<handler::Group> group = schema_.FindGroup(name);
-      if (!group.ok()) return Wrong("groups", absl::StrCat("no group \"", Shown(name), "\""));
+      if (!group.ok()) return Wrong("groups", schema_.FindGroup(Shown(name)).status().message());
       if (!rows.is_array()) return Wrong(absl::StrCat("groups.", name), "is no JSON array");
       for (size_t i = 0; i < rows.size(); ++i) {
         MUSTER_RETURN_IF_ERROR(

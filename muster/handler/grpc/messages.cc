@@ -50,9 +50,10 @@ absl::Status ReadRow(handler::Group group, const handler::GroupSchema& schema,
 
 absl::Status ReadGroup(const v1::GroupPartial& partial, const JobSchema& schema, Results& results) {
   const absl::StatusOr<handler::Group> group = schema.FindGroup(partial.group());
-  if (!group.ok())
-    return Wrong("groups",
-                 absl::StrCat("no group \"", base::Printable(partial.group(), kShownBytes), "\""));
+  if (!group.ok()) {
+    const std::string shown = base::Printable(partial.group(), kShownBytes);
+    return Wrong("groups", schema.FindGroup(shown).status().message());
+  }
   const handler::GroupSchema& expected = schema.groups[static_cast<size_t>(group->index)];
   for (int i = 0; i < partial.rows_size(); ++i) {
     MUSTER_RETURN_IF_ERROR(Annotate(ReadRow(*group, expected, partial.rows(i), results),

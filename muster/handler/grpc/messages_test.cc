@@ -85,7 +85,7 @@ TEST_F(MessagesTest, AnEmptyResultCountsEverything) {
 
 TEST_F(MessagesTest, NamesTheRowThatIsWrong) {
   AddRow("h", {"mon"}, {"1", "1"});
-  EXPECT_THAT(Wrong(), HasSubstr("no group \"h\""));
+  EXPECT_THAT(Wrong(), HasSubstr("has no group 'h'; it has: g"));
   answer_.Clear();
   AddRow("g", {"mon"}, {"1.255", "1"});
   EXPECT_THAT(Wrong(absl::StatusCode::kOutOfRange), HasSubstr("groups.g[0]"));

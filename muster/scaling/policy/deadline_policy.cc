@@ -293,6 +293,16 @@ void DeadlinePolicy::DecideBlindly(const Observation& observation, Decision* dec
       decision->binding = Binding::kNothing;
     }
   }
+  // When the work will be done nobody can tell, but what is late already is late.
+  if (!work_.empty()) {
+    const absl::Duration late =
+        observation.now - (work_.backlog().cohorts->front().arrived + options_.sla);
+    if (late > absl::ZeroDuration()) {
+      decision->feasibility.feasible = false;
+      decision->feasibility.late_by = late;
+      decision->feasibility.finish = absl::InfiniteFuture();
+    }
+  }
   Bound(observation, decision);
 }
 

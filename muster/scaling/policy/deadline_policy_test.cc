@@ -104,6 +104,21 @@ TEST_F(DeadlinePolicyTest, StartsOneToLearnTheSpeedAndLearnsItFromTheQueue) {
   EXPECT_EQ(decision.replicas, 3);
 }
 
+// It called work feasible that was minutes late, as long as no replica had come.
+TEST_F(DeadlinePolicyTest, CallsWorkThatIsLateLateThoughItKnowsNoSpeed) {
+  target_.observation.estimates.items_per_second = 0;
+  target_.Announce(0, 30);
+  target_.Read(30);
+  EXPECT_TRUE(target_.Decide().feasibility.feasible);
+  const double late = absl::ToDoubleSeconds(target_.options.sla) + 10;
+  target_.Now(late);
+  target_.Read(30);
+  const Decision decision = target_.Decide();
+  EXPECT_EQ(decision.replicas, 1);
+  EXPECT_FALSE(decision.feasibility.feasible);
+  EXPECT_EQ(decision.feasibility.late_by, absl::Seconds(10));
+}
+
 TEST_F(DeadlinePolicyTest, BelievesTheQueueWhereTheEstimateIsTooHigh) {
   target_.Ready(10);
   target_.Announce(0, 100'000);

@@ -57,6 +57,9 @@ std::string Needs(const Decision& decision) {
 std::string Why(const Decision& decision, const Observation& observation, absl::TimeZone zone) {
   switch (decision.binding) {
     case Binding::kNothing:
+      if (!decision.feasibility.feasible) {
+        return absl::StrCat("What there is stays", Miss(decision, zone), ".");
+      }
       return "What there is fits.";
     case Binding::kDeadline:
       return absl::StrCat("The queued work needs ", decision.wanted, ByDeadline(decision, zone),

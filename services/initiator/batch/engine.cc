@@ -166,7 +166,7 @@ absl::Status BatchEngine::Prepare(const ledger::Batch& batch, const std::stop_to
   }
   Options options = tools_.options;
   options.back_pressure = tools_.back_pressure;
-  // Until the batch is registered, no more than one run of items waits to be counted.
+  // Until the batch is registered, one run of items is put with each try: nothing counts them yet.
   options.before_next_run = [this] { return AwaitRegistered(); };
   options.late_incarnation = [this](const queue::QueueId& queue) {
     return queues_->LateIncarnation(queue);

@@ -385,8 +385,9 @@ void BatchScheduler::NoteProblemLocked(uint64_t batch, Entry* entry, const absl:
   // not for each of them: of a thousand batches that wait, that would be half a million lines.
   const bool waits_on = AwaitsTurn(problem) && AwaitsTurn(entry->problem);
   if (entry->problem != problem && !waits_on) {
-    base::Log(base::kWarning, "a batch cannot go on for now",
-              {{"batch", batch}, {"why", problem.ToString()}});
+    base::Log(
+        base::kWarning, "a batch cannot go on for now",
+        {{"batch", batch}, {"why", problem.ToString(absl::StatusToStringMode::kWithNoExtraData)}});
   }
   entry->problem = problem;
   ++entry->failures;
