@@ -27,7 +27,7 @@ class GroupCommit {
   // One of the changes that share a transaction, and what came of it.
   struct Member {
     Change change;
-    absl::Status result;
+    absl::Status result = {};
     bool done = false;
   };
   // Makes the changes in one transaction, and commits it. Sets each result: OK once it is durable.
