@@ -297,6 +297,37 @@ absl::Status Purge(const QueueOptions& options, const Environment& environment) 
   return absl::OkStatus();
 }
 
+// Which held keys; `all` is the flag for all of them.
+std::pair<CLI::Option*, CLI::Option*> AddKeyOptions(CLI::App* command, const char* all,
+                                                    QueueOptions* options) {
+  CLI::Option* const keys = command->add_option(
+      "--key", options->keys, "Only these held keys, as `muster queue held` shows them");
+  CLI::Option* const all_keys =
+      command->add_flag(all, options->all_keys, "All keys that are held")->excludes(keys);
+  return {keys, all_keys};
+}
+
+void AddRedriveOptions(CLI::App* redrive, QueueOptions* options) {
+  CLI::Option* const messages =
+      redrive->add_option("--message", options->messages, "Only these messages");
+  CLI::Option* const most =
+      redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
+          ->check(CLI::PositiveNumber)
+          ->excludes(messages);
+  CLI::Option* const rate =
+      redrive
+          ->add_option(
+              "--rate", options->redrive_rate,
+              "At most so many messages in each second; a stop of the command ends it, and the "
+              "same command goes on")
+          ->check(CLI::Range(1, kMaxRedriveRate))
+          ->excludes(messages);
+  const auto [keys, held] = AddKeyOptions(redrive, "--held", options);
+  for (CLI::Option* const one : {keys, held}) {
+    one->excludes(messages)->excludes(most)->excludes(rate);
+  }
+}
+
 }  // namespace
 
 void AddQueue(CLI::App* app, const Environment& environment) {
@@ -337,36 +368,11 @@ void AddQueue(CLI::App* app, const Environment& environment) {
       ->check(CLI::Range(1, queue::kMaxListPoison));
   poison->add_option("--after", options->after, "Go on there, as the list before said at its end")
       ->type_name("MESSAGE");
-  CLI::App* const redrive = add_for_one("redrive", "Give poison messages another chance", Redrive);
-  CLI::Option* const messages =
-      redrive->add_option("--message", options->messages, "Only these messages");
-  CLI::Option* const redrive_max =
-      redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
-          ->check(CLI::PositiveNumber)
-          ->excludes(messages);
-  CLI::Option* const rate =
-      redrive
-          ->add_option(
-              "--rate", options->redrive_rate,
-              "At most so many messages in each second; a stop of the command ends it, and the "
-              "same command goes on")
-          ->check(CLI::Range(1, kMaxRedriveRate))
-          ->excludes(messages);
-  // Of held keys.
-  const auto add_keys = [&](CLI::App* command, const char* all) {
-    CLI::Option* const keys = command->add_option(
-        "--key", options->keys, "Only these held keys, as `muster queue held` shows them");
-    CLI::Option* const all_keys =
-        command->add_flag(all, options->all_keys, "All keys that are held")->excludes(keys);
-    return std::pair(keys, all_keys);
-  };
-  const auto [redriven_keys, redriven_held] = add_keys(redrive, "--held");
-  for (CLI::Option* const one : {redriven_keys, redriven_held}) {
-    one->excludes(messages)->excludes(redrive_max)->excludes(rate);
-  }
+  AddRedriveOptions(add_for_one("redrive", "Give poison messages another chance", Redrive),
+                    options.get());
   add_for_one("held", "Keys that are held behind a dead letter, the longest held first", Held);
-  add_keys(add_for_one("release", "Let held keys go on behind their dead letters", Release),
-           "--all");
+  AddKeyOptions(add_for_one("release", "Let held keys go on behind their dead letters", Release),
+                "--all", options.get());
   add_for_one("purge", "Delete all messages of a queue, leased ones too, but not its poison", Purge)
       ->add_flag("--poison", options->poison,
                  "Only its poison, for good: those items stay dead-lettered");
