@@ -81,11 +81,11 @@ build_node() {
   install_node || { say "the node is not built: Go cannot build it, or not fetch its modules" && return 1; }
 }
 
-# kubeconform, and the documents that it checks manifests against, for tests/helm/schemas_test.py.
+# kubeconform, and the documents that it checks manifests against, for tests/helm/schemas_test.py: RELEASE…
 build_checks() {
   kubernetes_has kubeconform ||
     install_released "github.com/yannh/kubeconform/cmd/kubeconform@$kubeconform_version" || return 1
-  tests/helm/documents "$kubernetes_folder/documents" || return 1
+  tests/helm/documents "$kubernetes_folder/documents" "$@" || return 1
 }
 
 # KEDA's operator and metrics adapter, built as its own repository does: its go.mod replaces modules, which `go install`

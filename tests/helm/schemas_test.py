@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The manifests of the chart against the schemas of Kubernetes 1.31 to 1.36, strictly, by kubeconform.
 
-Both are made by scripts/kubernetes build checks. Custom resources have schemas, too: those of cert-manager, the
+scripts/test makes both. Custom resources have schemas, too: those of cert-manager, the
 Prometheus operator and KEDA.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -20,10 +21,13 @@ PROGRAMS = pathlib.Path(subprocess.run([chart.ROOT / "tests/kubernetes/cluster",
                                        capture_output=True, text=True).stdout.strip())
 KUBECONFORM, DOCUMENTS = PROGRAMS / "kubeconform", PROGRAMS / "documents"
 RELEASES = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
+# What both the first and the last release take, those between them take.
+if os.environ.get("MUSTER_TEST_SMALL_COUNTS"):
+    RELEASES = (RELEASES[0], RELEASES[-1])
 
 
 @unittest.skipUnless(KUBECONFORM.exists() and DOCUMENTS.is_dir(),
-                     "kubeconform or its documents are not there: scripts/kubernetes build checks")
+                     "kubeconform or its documents are not there: scripts/test makes them")
 class SchemasTest(ChartTest):
     def text_for(self, release, *values, files=()):
         done = chart.helm("template", "muster", chart.CHART, "--namespace", chart.NAMESPACE,
@@ -85,8 +89,8 @@ class SchemasTest(ChartTest):
 
     def test_a_release_that_lacks_a_kind_refuses_it(self):
         text = ("apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n")
-        self.assertIn("could not find schema for DeviceClass", self.check("1.33", text))
-        self.assertEqual(self.check("1.34", text), "")
+        self.assertIn("could not find schema for DeviceClass", self.check("1.31", text))
+        self.assertEqual(self.check("1.36", text), "")
 
 
 if __name__ == "__main__":
