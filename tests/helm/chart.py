@@ -21,6 +21,8 @@ PRODUCTION = CHART / "values-production.yaml"
 DEVELOPMENT = CHART / "values-dev.yaml"
 RELEASE, NAMESPACE = "muster", "mesh"
 TIMEOUT_SECONDS = 120
+GRACE_SLACK_SECONDS = 15
+OF_OPERATORS = ("cert-manager.io/v1", "monitoring.coreos.com/v1", "keda.sh/v1alpha1")
 SKIPPED = 77  # the exit code of a test program that could not run, as its ctest knows
 
 
@@ -125,6 +127,14 @@ class ApiServer:
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
+
+
+def template_on(objects, *values):
+    """As an API server with these objects, by their paths, has it."""
+    with ApiServer(objects) as server:
+        return template(*values, more=(
+            "--dry-run=server", "--disable-openapi-validation", "--kube-apiserver", server.url, "--kubeconfig",
+            os.devnull))
 
 
 class Manifests:

@@ -15,7 +15,7 @@ import unittest
 import chart
 import schemas
 from chart import ChartTest
-from chart_test import MATRIX
+from matrix import MATRIX
 
 PROGRAMS = pathlib.Path(subprocess.run([chart.ROOT / "tests/kubernetes/cluster", "programs"], check=True,
                                        capture_output=True, text=True).stdout.strip())
