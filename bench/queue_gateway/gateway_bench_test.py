@@ -1,4 +1,4 @@
-"""Runs the load of gateway_bench on a few messages: gateway_bench_test.py GATEWAY_LOAD GATEWAY
+"""Runs the load of gateway_bench on a few messages: gateway_bench_test.py GATEWAY_LOAD GATEWAY ENGINE_LOAD
 
 The load fails itself where a reply is not the one that it should be.
 """
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-load, gateway = sys.argv[1:]
+load, gateway, engine_load = sys.argv[1:]
 with tempfile.TemporaryDirectory(prefix="muster-gateway-") as folder:
     server = subprocess.Popen([gateway, "--listen", "127.0.0.1:0", "--data-dir", folder],
                               stderr=subprocess.PIPE, text=True)
@@ -31,3 +31,8 @@ with tempfile.TemporaryDirectory(prefix="muster-gateway-") as folder:
         server.kill()
         server.stderr.close()
         server.wait()
+
+with tempfile.TemporaryDirectory(prefix="muster-gateway-") as folder:
+    done = subprocess.run([engine_load, folder, "--messages", "330", "--threads", "4"], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    assert [json.loads(line)["messages"] for line in done.stdout.splitlines()] == [320, 320], done.stdout
