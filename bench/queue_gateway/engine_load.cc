@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The load of gateway_load without HTTP: the engine of the gateway in this process, opened as the gateway opens it.
+// The load of gateway_load without HTTP: the engine of the gateway in this process, opened as the
+// gateway opens it.
 //
 //   engine_load DIRECTORY [--messages N] [--threads N]
 //
-// Each thread puts one message of 1 KiB at a time, then gets 32 at a time and deletes them one by one. Prints a line
-// of JSON for the puts, and one for the takes. DIRECTORY is made if it is not there, and stays.
+// Each thread puts one message of 1 KiB at a time, then gets 32 at a time and deletes them one by
+// one. Prints a line of JSON for the puts, and one for the takes. DIRECTORY is made if it is not
+// there, and stays.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -58,7 +60,8 @@ class Load {
 
   void Put() {
     Run("put", 1, [this](int64_t number) {
-      const queue::NewMessage message{.body = bodies_[static_cast<size_t>(number) % bodies_.size()]};
+      const queue::NewMessage message{.body =
+                                          bodies_[static_cast<size_t>(number) % bodies_.size()]};
       Check(store_->Put(kQueue, {&message, 1}).status());
     });
   }
@@ -82,7 +85,8 @@ class Load {
  private:
   inline static const queue::QueueId kQueue{"load", "load-0"};
 
-  // Runs `step` on all threads until it has seen so many messages; it is told which is the first of its share.
+  // Runs `step` on all threads until it has seen so many messages; it is told which is the first of
+  // its share.
   void Run(const char* verb, int share, const std::function<void(int64_t)>& step) {
     std::atomic<int64_t> next{0};
     const auto began = std::chrono::steady_clock::now();
@@ -93,12 +97,14 @@ class Load {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     const auto messages = static_cast<double>(arguments_.messages);
-    std::cout << absl::StrFormat(
-                     "{\"verb\": \"%s\", \"messages\": %d, \"seconds\": %.3f, \"per_second\": %.0f}",
-                     verb, arguments_.messages, seconds, messages / seconds)
-              << std::endl;
+    std::cout
+        << absl::StrFormat(
+               "{\"verb\": \"%s\", \"messages\": %d, \"seconds\": %.3f, \"per_second\": %.0f}",
+               verb, arguments_.messages, seconds, messages / seconds)
+        << std::endl;
   }
 
   queue::QueueStore* const store_;

@@ -120,7 +120,7 @@ Finding CheckVersions(const v1::Job& job, const Workforce& workforce) {
   const std::string there = absl::StrJoin(versions, ", ");
   if (!wanted.empty() && !versions.contains(wanted)) {
     return {Health::kWrong, what,
-            absl::StrCat("no processor has handler version ", wanted, ", but ", there),
+            absl::StrCat("processors have handler version ", there, ", not ", wanted),
             "give processors that version"};
   }
   if (versions.size() > 1) {
@@ -172,7 +172,7 @@ void Await(const v1::Job& job, Findings* findings) {
   for (Finding& finding : *findings) {
     if (finding.health != Health::kWrong) continue;
     finding = {Health::kUnknown, absl::StrCat("job ", job.name()),
-               absl::StrCat("was applied just now; ", finding.found, " yet"), "ask again"};
+               absl::StrCat("was applied just now; as yet, ", finding.found), "ask again"};
   }
 }
 

@@ -97,8 +97,8 @@ TEST_F(DoctorTest, AwaitsTheHeartbeatsAfterAJobIsApplied) {
   std::ofstream(path) << "bakery: 1";
   ASSERT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
   EXPECT_THAT(RunOnServer({"doctor"}).out,
-              HasSubstr("unknown: job bakery: was applied just now; no processor has its handler "
-                        "yet; ask again"));
+              HasSubstr("unknown: job bakery: was applied just now; as yet, no processor has its "
+                        "handler; ask again"));
   clock_.StepWallClock(absl::Seconds(5));
   EXPECT_THAT(RunOnServer({"doctor"}).out, HasSubstr("wrong: job bakery: no processor has"));
 }

@@ -79,8 +79,11 @@ class TestProcessor final : public processor::JobListeners {
       load->set_threads(3);
       load->set_threads_max(4);
       load->set_items_per_second(12.5);
+      *load->mutable_service_time()->mutable_p50() = base::ToProto(absl::Milliseconds(20));
       *load->mutable_service_time()->mutable_p95() = base::ToProto(absl::Milliseconds(80));
     }
+    instance.mutable_heartbeat()->set_cpu_cores(1.5);
+    instance.mutable_heartbeat()->set_resident_bytes(64 << 20);
     if (!parked_for_.empty()) {
       instance.mutable_heartbeat()->mutable_standby()->set_release(parked_for_);
     }
@@ -167,14 +170,16 @@ TEST_F(WorkerCommandTest, ListsForPrograms) {
   const Done done =
       RunOnServer({"worker", "list", "--instance", "p-2", "--job", "pears", "-o", "json"});
   EXPECT_EQ(done.code, kOk) << done.err;
-  EXPECT_EQ(done.out,
-            absl::StrCat("[{\"instance\":\"p-2\",\"address\":\"", mesh_.others[1].info().address(),
-                         "\",\"job\":\"pears\",\"phase\":\"listening\",\"threads_busy\":3,"
-                         "\"threads_active\":0,\"threads_max\":4,\"queue_depth\":0,"
-                         "\"items_per_second\":12.5,\"p95_seconds\":0.08,\"wakeups_push\":0,"
-                         "\"wakeups_safety\":0,\"wakeups_scheduled\":0,\"leases_lost\":0,"
-                         "\"handler_version\":\"pears-v7\",\"trouble\":\"\",\"last_heartbeat\":\"",
-                         Rfc3339(clock_.Now()), "\"}]\n"));
+  EXPECT_EQ(
+      done.out,
+      absl::StrCat("[{\"instance\":\"p-2\",\"address\":\"", mesh_.others[1].info().address(),
+                   "\",\"job\":\"pears\",\"phase\":\"listening\",\"threads_busy\":3,"
+                   "\"threads_active\":0,\"threads_max\":4,\"queue_depth\":0,"
+                   "\"items_per_second\":12.5,\"p50_seconds\":0.02,\"p95_seconds\":0.08,"
+                   "\"p99_seconds\":null,\"wakeups_push\":0,"
+                   "\"wakeups_safety\":0,\"wakeups_scheduled\":0,\"leases_lost\":0,"
+                   "\"handler_version\":\"pears-v7\",\"trouble\":\"\",\"last_heartbeat\":\"",
+                   Rfc3339(clock_.Now()), "\",\"cpu_cores\":1.5,\"resident_bytes\":67108864}]\n"));
 }
 
 TEST_F(WorkerCommandTest, ListsOnlyThoseThatWorkForTheJob) {

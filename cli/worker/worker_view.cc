@@ -42,6 +42,14 @@ ordered_json JsonOf(std::optional<int64_t> number) {
   return number.has_value() ? ordered_json(*number) : ordered_json();
 }
 
+std::optional<absl::Duration> Optional(bool is_set, const google::protobuf::Duration& duration) {
+  return is_set ? std::optional(base::FromProto(duration)) : std::nullopt;
+}
+
+ordered_json SecondsJson(std::optional<absl::Duration> duration) {
+  return duration.has_value() ? ordered_json(absl::ToDoubleSeconds(*duration)) : ordered_json();
+}
+
 // The load that the last heartbeat tells of; null: none.
 const v1::JobLoad* LoadOf(const Worker& worker, const std::string& job) {
   for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
@@ -50,13 +58,20 @@ const v1::JobLoad* LoadOf(const Worker& worker, const std::string& job) {
   return nullptr;
 }
 
-// What is known of it without asking it.
-WorkerView ViewFromHeartbeat(const Worker& worker, const std::string& job) {
+WorkerView ViewOfProcess(const Worker& worker, const std::string& job) {
   WorkerView view;
   view.instance = worker.name();
   view.address = worker.instance.info().address();
   view.job = job;
   view.heard = base::FromProto(worker.instance.last_heartbeat());
+  view.cpu_cores = worker.instance.heartbeat().cpu_cores();
+  view.resident_bytes = worker.instance.heartbeat().resident_bytes();
+  return view;
+}
+
+// What is known of it without asking it.
+WorkerView ViewFromHeartbeat(const Worker& worker, const std::string& job) {
+  WorkerView view = ViewOfProcess(worker, job);
   for (const v1::HandlerVersion& handler : worker.instance.info().handlers()) {
     if (handler.job() == job) view.handler_version = handler.version();
   }
@@ -69,7 +84,10 @@ WorkerView ViewFromHeartbeat(const Worker& worker, const std::string& job) {
   view.depth = 0;
   for (const v1::PartitionLoad& partition : load->partitions()) *view.depth += partition.ready();
   view.items_per_second = load->items_per_second();
-  if (load->service_time().has_p95()) view.p95 = base::FromProto(load->service_time().p95());
+  const v1::ServiceTime& time = load->service_time();
+  view.p50 = Optional(time.has_p50(), time.p50());
+  view.p95 = Optional(time.has_p95(), time.p95());
+  view.p99 = Optional(time.has_p99(), time.p99());
   return view;
 }
 
@@ -87,14 +105,9 @@ void AddUnserved(const Worker& worker, const std::string& job, std::vector<Worke
   for (const v1::JobLoad& load : worker.instance.heartbeat().jobs()) {
     const bool is_meant = job.empty() || load.job() == job;
     if (!is_meant || load.trouble().empty() || told.contains(load.job())) continue;
-    WorkerView view;
-    view.instance = worker.name();
-    view.address = worker.instance.info().address();
-    view.job = load.job();
-    view.phase = "cannot work";
-    view.trouble = load.trouble();
-    view.heard = base::FromProto(worker.instance.last_heartbeat());
-    views->push_back(std::move(view));
+    views->push_back(ViewOfProcess(worker, load.job()));
+    views->back().phase = "cannot work";
+    views->back().trouble = load.trouble();
   }
 }
 
@@ -161,7 +174,9 @@ ordered_json WorkerView::Json() const {
       {"queue_depth", JsonOf(depth)},
       {"items_per_second",
        items_per_second.has_value() ? ordered_json(*items_per_second) : ordered_json()},
-      {"p95_seconds", p95.has_value() ? ordered_json(absl::ToDoubleSeconds(*p95)) : ordered_json()},
+      {"p50_seconds", SecondsJson(p50)},
+      {"p95_seconds", SecondsJson(p95)},
+      {"p99_seconds", SecondsJson(p99)},
       {"wakeups_push", JsonOf(wakeups_push)},
       {"wakeups_safety", JsonOf(wakeups_safety)},
       {"wakeups_scheduled", JsonOf(wakeups_scheduled)},
@@ -169,6 +184,8 @@ ordered_json WorkerView::Json() const {
       {"handler_version", handler_version},
       {"trouble", trouble},
       {"last_heartbeat", Rfc3339(heard)},
+      {"cpu_cores", cpu_cores},
+      {"resident_bytes", resident_bytes},
   };
 }
 

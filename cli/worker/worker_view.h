@@ -45,7 +45,7 @@ struct WorkerView {
   std::optional<int64_t> max;
   std::optional<int64_t> depth;  // ready messages
   std::optional<double> items_per_second;
-  std::optional<absl::Duration> p95;  // of the handler
+  std::optional<absl::Duration> p50, p95, p99;  // of the handler
   // Wake-ups that found work, since the listener was made.
   std::optional<int64_t> wakeups_push;
   std::optional<int64_t> wakeups_safety;
@@ -54,6 +54,9 @@ struct WorkerView {
   std::string handler_version;
   std::string trouble;  // what keeps it from working, at the last heartbeat
   absl::Time heard;     // its last heartbeat, by the initiator's clock
+  // Of the whole processor, for all of its jobs.
+  double cpu_cores = 0;
+  uint64_t resident_bytes = 0;
 
   static Table Columns();
   std::vector<std::string> Row() const;
