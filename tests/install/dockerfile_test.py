@@ -41,14 +41,14 @@ def main():
     steps = list(instructions((ROOT / "deploy/docker/Dockerfile").read_text(encoding="utf-8")))
     patterns = [line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
                 if line and not line.startswith("#")]
-    stages, defaults, users = set(), {}, []
+    stages, defaults, users, run = set(), {}, [], []
     for name, words in steps:
         if name == "ARG" and "=" in words[0]:
             key, value = words[0].split("=", 1)
             defaults.setdefault(key, value)
         elif name == "FROM":
             base = re.sub(r"\$\{(\w+)\}", lambda found: defaults[found.group(1)], words[0])
-            if base not in stages and (":" not in base or base.endswith(":latest")):
+            if base not in stages | {"scratch"} and (":" not in base or base.endswith(":latest")):
                 problems.append(f"FROM {base}: name a release")
             if len(words) == 3:
                 stages.add(words[2])
@@ -68,6 +68,10 @@ def main():
             for script in (word for word in words if word.startswith("scripts/")):
                 if not (ROOT / script).exists() or ignored(script, patterns):
                     problems.append(f"RUN {script}: it is not in the context")
+            for source in re.findall(r"type=bind,source=([\w/]+)", " ".join(words)):
+                if not (ROOT / source).exists() or ignored(source, patterns):
+                    problems.append(f"RUN --mount source={source}: it is not in the context")
+            run += words
         for source in re.findall(r"from=(\w[\w-]*)", " ".join(words)):
             if source not in stages:
                 problems.append(f"{name} from={source}: no such stage")
@@ -79,6 +83,9 @@ def main():
     number = re.search(r"^USER = (\d+)", image, re.MULTILINE).group(1)
     if users != [f"{number}:{number}"]:
         problems.append(f"USER {users}: scripts/image has {number}:{number}")
+    for program in ("shrink", "bill_of_materials"):
+        if f"deploy/docker/{program}" not in image or f"/docker/{program}" not in run:
+            problems.append(f"deploy/docker/{program} is not called both by the Dockerfile and by scripts/image")
     text = " ".join(" ".join(words) for _, words in steps)
     for label in ("title", "version", "revision", "licenses"):
         if f"org.opencontainers.image.{label}=" not in text:
