@@ -121,11 +121,6 @@ void Controller::Run() {
 }
 
 absl::Status Controller::Turn() {
-  {
-    base::MutexLock lock(&mu_);
-    // Cleared before the look: a message that is put from now on causes another one.
-    work_detected_ = false;
-  }
   MUSTER_RETURN_IF_ERROR(Gather());
   const bool idle = HandIsEmpty();
   MUSTER_RETURN_IF_ERROR(CountAll());
@@ -137,11 +132,15 @@ absl::Status Controller::Turn() {
 absl::Status Controller::Gather() {
   const absl::Duration start = deps_.clock->Monotonic();
   for (;;) {
+    {
+      base::MutexLock lock(&mu_);
+      // Cleared before the look: a message that is put from now on causes another one.
+      work_detected_ = false;
+    }
     for (const auto& counter : counters_) MUSTER_RETURN_IF_ERROR(counter->Receive());
     if (HandIsEmpty()) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(const bool time_to_count, IsTimeToCount(start));
-    if (time_to_count) return absl::OkStatus();
-    Pause(kGatherPause);
+    if (time_to_count || !AwaitMore(start + options_.linger)) return absl::OkStatus();
   }
 }
 
@@ -207,12 +206,16 @@ void Controller::AwaitWork() {
   }
 }
 
-void Controller::Pause(absl::Duration pause) {
+// A look in vain is a call of the queue store like any other, so only a trigger causes one.
+// Whatever has lost its trigger is found once these are counted.
+bool Controller::AwaitMore(absl::Duration deadline) {
   base::MutexLock lock(&mu_);
-  const absl::Duration deadline = deps_.clock->Monotonic() + pause;
-  while (!stop_.stop_requested()) {
-    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return;
+  const absl::Duration pause_ends = deps_.clock->Monotonic() + kGatherPause;
+  while (!stop_.stop_requested() && !deps_.clock->WaitUntil(&wake_, &mu_, pause_ends)) continue;
+  while (!work_detected_ && !stop_.stop_requested()) {
+    if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return false;
   }
+  return !stop_.stop_requested();
 }
 
 }  // namespace muster::controller

@@ -115,7 +115,8 @@ class Controller final {
   void PrepareOneExpected() ABSL_LOCKS_EXCLUDED(mu_);
   // Sleeps until a trigger, a CheckCompletion or the safety check; prepares meanwhile.
   void AwaitWork() ABSL_LOCKS_EXCLUDED(mu_);
-  void Pause(absl::Duration pause) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether more results may be there before the deadline.
+  bool AwaitMore(absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mu_);
   bool HandIsEmpty() const;
 
   const Options options_;

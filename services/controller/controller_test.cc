@@ -372,10 +372,28 @@ TEST_F(ControllerTest, LetsResultsShareATransaction) {
   Start(options);
   clock_.AwaitSleepers(1);
   EXPECT_EQ(report_->commits(), 0) << "it waits for others to come";
-  PutQuietly({Result(1), Result(2)});
+  Put({Result(1), Result(2)});
   clock_.Advance(absl::Milliseconds(2));
   host_->AwaitCompletions(1);
   EXPECT_EQ(report_->commits(), 1) << "and waits no longer than for the last one";
+}
+
+// Looks every two milliseconds were more calls of the queue store than all others of a batch
+// together.
+TEST_F(ControllerTest, LooksForMoreOnlyWhenThereIsMore) {
+  OpenBatch(3);
+  PutQuietly({Result(0)});
+  Options options;
+  options.linger = absl::Seconds(1);
+  Start(options);
+  clock_.AwaitSleepers(1);
+  PutQuietly({Result(1)});
+  clock_.Advance(absl::Milliseconds(500));
+  clock_.AwaitSleepers(1);
+  EXPECT_EQ(Stats().ready, 1) << "nothing has told of it";
+  Put({Result(2)});
+  host_->AwaitCompletions(1);
+  EXPECT_EQ(report_->commits(), 1);
 }
 
 TEST_F(ControllerTest, LingersNoLongerThanItWasTold) {
