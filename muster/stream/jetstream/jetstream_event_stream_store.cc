@@ -78,7 +78,12 @@ absl::StatusOr<Description> JetStreamEventStreamStore::Read(absl::string_view st
     return absl::NotFoundError(absl::StrCat("there is no stream '", stream, "'"));
   }
   MUSTER_RETURN_IF_ERROR(config.status());
-  const std::optional<Description> description = DescriptionIn(*config);
+  std::optional<Description> description = DescriptionIn(*config);
+  if (!description.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> others,
+                            jetstream_.StreamNames(OtherPartitionsOf(options_.bucket, stream)));
+    description = DescriptionWithout(*config, options_.bucket, stream, others);
+  }
   if (!description.has_value()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the server's stream ", first, " was not made by muster, or by a newer one"));

@@ -27,6 +27,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr char kStream[] = "meters";
@@ -269,6 +270,22 @@ TEST_P(JetStreamEventStreamStoreTest, KeepsBucketsApart) {
   EXPECT_THAT(*other->List(), ElementsAre("b"));
   EXPECT_EQ(JetStreamEventStreamStore::Open(connection_.get(), {.bucket = "a.b"}).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// An operator may describe a stream, and muster's own words are gone.
+TEST_P(JetStreamEventStreamStoreTest, KeepsAStreamThatAnOperatorHasDescribed) {
+  OpenWith({"a"});
+  auto config = jetstream_.StreamConfig("EVENTS_muster_meters");
+  ASSERT_TRUE(config.ok()) << config.status();
+  (*config)["description"] = "of the meters' team";
+  ASSERT_TRUE(jetstream_.Call("STREAM.UPDATE.EVENTS_muster_meters", *config).ok());
+
+  const auto store = OpenWith({"b"});
+  EXPECT_EQ(store->Describe(kStream)->partitions, 2);
+  EXPECT_EQ(*store->Append(kStream, 1, Events({"c"})), 1);
+  EXPECT_EQ(store->Extent(kStream, 0)->next, 3);
+  EXPECT_TRUE(store->Delete(kStream).ok());
+  EXPECT_THAT(*jetstream_.StreamNames("muster.events.>"), IsEmpty());
 }
 
 TEST_P(JetStreamEventStreamStoreTest, RefusesAStreamOfAnotherProgram) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/stream/jetstream/stream_layout.h"
 
+#include <algorithm>
+#include <set>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -116,6 +118,32 @@ std::optional<Description> DescriptionIn(const json& config) {
       retention == kForEver ? absl::InfiniteDuration() : absl::Microseconds(retention);
   description.options.max_bytes = Number(from, "max_bytes");
   if (!ValidateOptions(description.options).ok()) return std::nullopt;
+  return description;
+}
+
+std::optional<Description> DescriptionWithout(const json& config, absl::string_view bucket,
+                                              absl::string_view stream,
+                                              const std::vector<std::string>& other_partitions) {
+  const auto text = config.find("description");
+  const json from = text != config.end() && text->is_string()
+                        ? json::parse(text->get<std::string>(), nullptr, /*allow_exceptions=*/false)
+                        : json();
+  const bool is_newer = from.is_object() && from.contains("muster-events");
+  Description description;
+  if (!other_partitions.empty()) description.id = IdIn(bucket, stream, other_partitions.front());
+  description.options.partitions = static_cast<int>(other_partitions.size()) + 1;
+  const int64_t age_ns = Number(config, "max_age");
+  description.options.retention =
+      age_ns == 0 ? absl::InfiniteDuration() : absl::Nanoseconds(age_ns);
+  description.options.max_bytes = std::max<int64_t>(0, Number(config, "max_bytes"));
+  std::set<std::string> wanted;
+  for (int i = 1; i < description.options.partitions; ++i) {
+    wanted.insert(ServerStreamOf(bucket, stream, description, i));
+  }
+  const bool is_ours =
+      config.value("subjects", json()) == json{SubjectOf(bucket, stream, description, 0)} &&
+      wanted == std::set<std::string>(other_partitions.begin(), other_partitions.end());
+  if (is_newer || !is_ours || !ValidateOptions(description.options).ok()) return std::nullopt;
   return description;
 }
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -52,6 +53,13 @@ nlohmann::json ConfigOf(absl::string_view bucket, absl::string_view stream,
                         bool allows_atomic);
 // The description in the configuration of partition 0; nullopt when it is none of this form.
 std::optional<Description> DescriptionIn(const nlohmann::json& config);
+// The same where somebody has given partition 0 a description of their own: out of its other
+// settings, and of the names of the other partitions. nullopt: it is a newer muster's, or none of
+// muster's, or the names are not those of one stream. `id` is empty if there is one partition, for
+// then no name has it.
+std::optional<Description> DescriptionWithout(const nlohmann::json& config,
+                                              absl::string_view bucket, absl::string_view stream,
+                                              const std::vector<std::string>& other_partitions);
 
 // What a partition keeps.
 PartitionExtent ExtentOf(const nats::StreamState& state);

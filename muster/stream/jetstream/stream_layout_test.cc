@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/stream/jetstream/stream_layout.h"
 
+#include <string>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -54,6 +57,31 @@ TEST(StreamLayoutTest, TakesNoDescriptionOfOthers) {
     EXPECT_FALSE(DescriptionIn({{"description", text}}).has_value()) << text;
   }
   EXPECT_FALSE(DescriptionIn(nlohmann::json::object()).has_value());
+}
+
+TEST(StreamLayoutTest, KnowsAStreamWhoseDescriptionIsAnOperators) {
+  const Description two{"5f0a",
+                        {.partitions = 3, .retention = absl::Hours(1), .max_bytes = 1 << 20}};
+  const std::vector<std::string> others = {"EVENTS_muster_meters_5f0a_2",
+                                           "EVENTS_muster_meters_5f0a_1"};
+  nlohmann::json config = ConfigOf("muster", "meters", two, 0, 1, false);
+  config["description"] = "of the meters' team";
+  const auto description = DescriptionWithout(config, "muster", "meters", others);
+  ASSERT_TRUE(description.has_value());
+  EXPECT_EQ(description->id, "5f0a");
+  EXPECT_EQ(description->options, two.options);
+
+  const auto known = [&](const std::vector<std::string>& partitions) {
+    return DescriptionWithout(config, "muster", "meters", partitions).has_value();
+  };
+  EXPECT_TRUE(known({})) << "one partition";
+  EXPECT_FALSE(known({"EVENTS_muster_meters_5f0a_2"})) << "one is missing";
+  EXPECT_FALSE(known({others[0], others[1], "EVENTS_muster_meters_77_1"})) << "of two streams";
+  config["subjects"] = {"their.own"};
+  EXPECT_FALSE(known(others));
+  config = ConfigOf("muster", "meters", two, 0, 1, false);
+  config["description"] = R"({"muster-events":2})";
+  EXPECT_FALSE(known(others)) << "of a newer muster";
 }
 
 TEST(StreamLayoutTest, ReadsWhatTheServerSaysOfADelivery) {
