@@ -226,6 +226,18 @@ TEST(JobFileTest, SaysWhichLineIsIndentedByATab) {
   EXPECT_THAT(ErrorOf("name: [a\nnote: x\ty\n"), Not(HasSubstr("tab")));
 }
 
+TEST(JobFileTest, SaysWhatMayHaveMadeAFileNoYaml) {
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"handler: word {command: [sh]}", "1:23: not YAML: illegal map value; a key has one value"},
+      {"name: a\ninput:\n  format: lines\n - x: 3\n",
+       "4:2: not YAML: end of map not found; the line"},
+      {"name: [a\ninput: 3\n", "; a [ before it has no ]"},
+      {"name: {a: b\ninput: 3\n", "; a { before it has no }"}};
+  for (const auto& [text, said] : files) {
+    EXPECT_THAT(ErrorOf(text), HasSubstr(said)) << text;
+  }
+}
+
 TEST(JobFileTest, SurvivesDeepNesting) {
   EXPECT_THAT(ErrorOf(std::string(500'000, '[')), HasSubstr("not YAML"));
   EXPECT_FALSE(ErrorOf("input: &a {format: *a, columns: *a}\ngroups: &b [*b]\n").empty());

@@ -315,6 +315,21 @@ std::string HintOnTabs(absl::string_view text) {
   return "";
 }
 
+// What most likely led to an error of the reader, by its words.
+std::string HintOn(absl::string_view error, absl::string_view text) {
+  std::string tabs = HintOnTabs(text);
+  if (!tabs.empty()) return tabs;
+  if (error == YAML::ErrorMsg::MAP_VALUE) {
+    return "; a key has one value, and a text with a colon and a space in it stands in quotes";
+  }
+  if (error == YAML::ErrorMsg::END_OF_MAP || error == YAML::ErrorMsg::END_OF_SEQ) {
+    return "; the line is indented unlike those that it belongs to";
+  }
+  if (error == YAML::ErrorMsg::END_OF_MAP_FLOW) return "; a { before it has no }";
+  if (error == YAML::ErrorMsg::END_OF_SEQ_FLOW) return "; a [ before it has no ]";
+  return "";
+}
+
 // The one document of `text`, or problems. yaml-cpp throws; nothing of that leaves this function.
 YAML::Node ParseYaml(const std::string& text, Problems* problems) {
   try {
@@ -325,7 +340,7 @@ YAML::Node ParseYaml(const std::string& text, Problems* problems) {
   } catch (const YAML::Exception& error) {
     const Place place =
         error.mark.is_null() ? Place{} : Place{error.mark.line + 1, error.mark.column + 1};
-    problems->Add(place, absl::StrCat("not YAML: ", error.msg, HintOnTabs(text)));
+    problems->Add(place, absl::StrCat("not YAML: ", error.msg, HintOn(error.msg, text)));
   }
   return {};
 }
