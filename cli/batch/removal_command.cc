@@ -4,7 +4,9 @@
 // says.
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,8 @@
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
+#include "muster/item/queue_names.h"
+#include "muster/queue/queue_store.h"
 #include "muster/report/report_client.h"
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
@@ -45,11 +49,18 @@ class LocalRemover {
     MUSTER_ASSIGN_OR_RETURN(
         local->report_, backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
     MUSTER_ASSIGN_OR_RETURN(local->blobs_, backend::OpenBlobStore(urls.blobs));
+    MUSTER_ASSIGN_OR_RETURN(local->queues_,
+                            backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
+                                                    backend::Holders::kInProcess, clock));
     local->report_client_ = std::make_unique<report::LocalReportClient>(local->report_.get());
     using initiator::retention::BatchRemover;
-    local->remover_ = std::make_unique<BatchRemover>(
-        BatchRemover::Dependencies{local->ledger_.get(), local->report_client_.get(),
-                                   local->blobs_.get(), /*content=*/nullptr, clock});
+    BatchRemover::Dependencies dependencies{local->ledger_.get(), local->report_client_.get(),
+                                            local->blobs_.get(), /*content=*/nullptr, clock};
+    dependencies.drop_poison = [queues = local->queues_.get()](const ledger::Batch& batch,
+                                                               std::set<uint64_t> items) {
+      return initiator::retention::DropPoison(queues, item::kLocalAccount, batch, std::move(items));
+    };
+    local->remover_ = std::make_unique<BatchRemover>(dependencies);
     return local;
   }
 
@@ -66,6 +77,7 @@ class LocalRemover {
   }
 
  private:
+  std::unique_ptr<queue::QueueStore> queues_;
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<blob::BlobStore> blobs_;

@@ -232,12 +232,15 @@ absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
 }
 
 absl::StatusOr<int64_t> DropPoisonOf(const queue::QueueId& queue, uint64_t batch,
-                                     std::set<uint64_t>* items, queue::QueueStore& queues) {
+                                     std::set<uint64_t>* items, queue::QueueStore& queues,
+                                     absl::Time put_by) {
   int64_t dropped = 0;
   std::string after;
-  while (!items->empty()) {
+  for (bool done = false; !done && !items->empty();) {
     MUSTER_ASSIGN_OR_RETURN(const auto page, queues.ListPoison(queue, after, kPoisonStep));
     if (page.empty()) break;
+    // Oldest first: what was put later is all that follows.
+    done = page.back().insertion_time > put_by;
     after = page.back().message_id;
     std::vector<std::string> messages;
     for (const queue::PoisonMessage& message : page) {

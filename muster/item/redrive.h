@@ -75,12 +75,14 @@ struct RedriveSummary {
 absl::StatusOr<RedriveSummary> RedriveItems(const RedriveRequest& request,
                                             queue::QueueStore& queues, BatchReopener& reopener);
 
-// Drops the poison messages of these items of a batch, which a retry has: nothing is to be done
-// about them any more. Takes the items whose messages it finds out of `items`, and reads the poison
-// of the queue until none is left there: a queue gives a message its id when an item is put, and
-// nothing keeps that id with the item, by which FindPoison would find it. Returns how many.
+// Drops the poison messages of these items of a batch, which a retry has, or which cannot be
+// redriven any more: nothing is to be done about them. Takes the items whose messages it finds out
+// of `items`, and reads the poison of the queue until none is left there, or up to what was put
+// after `put_by`: a queue gives a message its id when an item is put, and nothing keeps that id
+// with the item, by which FindPoison would find it. Returns how many.
 absl::StatusOr<int64_t> DropPoisonOf(const queue::QueueId& queue, uint64_t batch,
-                                     std::set<uint64_t>* items, queue::QueueStore& queues);
+                                     std::set<uint64_t>* items, queue::QueueStore& queues,
+                                     absl::Time put_by = absl::InfiniteFuture());
 
 // LedgerBatchReopener: gives items another chance in the two records that rule a batch.
 

@@ -194,6 +194,18 @@ TEST_F(RedriveTest, LooksIntoNoFurtherQueueOnceAllRetriedItemsAreFound) {
   EXPECT_EQ(*DropPoisonOf(unreadable, 7, &items, *queues_), 0);
 }
 
+// Behind what was put when the batch was over there may be any number of dead letters of later
+// ones.
+TEST_F(RedriveTest, LooksForDroppedItemsNoFurtherThanWhatWasPutWithThem) {
+  GiveUp(std::vector<std::string>(32, Item(6, 0)));
+  const absl::Time over = clock_.Now();
+  clock_.Advance(absl::Hours(1));
+  GiveUp({Item(7, 1)});
+  std::set<uint64_t> items = {1};
+  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, &items, *queues_, over - absl::Seconds(1)), 0);
+  EXPECT_EQ(*DropPoisonOf(request_.queue, 7, &items, *queues_, over), 1) << "the next page";
+}
+
 TEST_F(RedriveTest, TakesTheMessagesThatAreNamed) {
   const std::string named = GiveUp({Item(7, 0), Item(7, 1)})[1];
   request_.messages = {named};

@@ -2,6 +2,9 @@
 #include "services/initiator/batch/scheduler.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
 #include <variant>
 
 #include "muster/base/check.h"
@@ -57,6 +60,15 @@ std::function<absl::Status(const ledger::Batch&, uint64_t)> KeeperOf(
   };
 }
 
+// As BatchRemover::Dependencies::drop_poison.
+std::function<absl::Status(const ledger::Batch&, std::set<uint64_t>)> DropperOf(
+    const EngineDependencies& tools) {
+  return [queues = tools.stores.queues, account = tools.options.account](const ledger::Batch& batch,
+                                                                         std::set<uint64_t> items) {
+    return retention::DropPoison(queues, account, batch, std::move(items));
+  };
+}
+
 }  // namespace
 
 BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions options)
@@ -65,7 +77,8 @@ BatchScheduler::BatchScheduler(const EngineDependencies& tools, SchedulerOptions
       tools_(With(tools, &registrations_, [this](uint64_t batch) { Advance(batch); })),
       job_queues_(tools.stores.queues, tools.options.account, tools.stores.clock),
       remover_({tools.stores.ledger, tools.report_client, tools.stores.blobs, tools.content,
-                tools.stores.clock, tools.release_request, KeeperOf(tools), tools.settle_request}),
+                tools.stores.clock, tools.release_request, KeeperOf(tools), tools.settle_request,
+                DropperOf(tools)}),
       deleted_jobs_({tools.jobs, tools.stores.queues, tools.stores.ledger,
                      [this](const std::string& job) { job_queues_.Forget(job); },
                      tools.stores.clock, tools.records, tools.find_open_elsewhere},

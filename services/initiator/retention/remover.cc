@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -11,6 +13,9 @@
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
+#include "muster/item/queue_names.h"
+#include "muster/item/redrive.h"
+#include "muster/job/job_file.h"
 
 namespace muster::initiator::retention {
 namespace {
@@ -22,6 +27,9 @@ constexpr size_t kMaxPassedClaims = 1000;
 constexpr size_t kMaxFailing = 10'000;
 constexpr absl::Duration kMinFailingPause = absl::Minutes(1);
 constexpr absl::Duration kMaxFailingPause = absl::Hours(1);
+
+// By which the clocks of services and servers may differ.
+constexpr absl::Duration kClockSlack = absl::Minutes(5);
 
 constexpr size_t kItemsPage = 1024;  // that a read of the ledger answers
 
@@ -78,6 +86,20 @@ absl::Status KeepForRedrive(ledger::BatchLedger* ledger, content::LedgerContent*
   if (item.front().window.has_value()) return absl::OkStatus();
   return content->Copy({batch.number, static_cast<uint32_t>(index), batch.owner,
                         item.front().length, item.front().content});
+}
+
+absl::Status DropPoison(queue::QueueStore* queues, const std::string& account,
+                        const ledger::Batch& batch, std::set<uint64_t> items) {
+  const absl::StatusOr<job::JobDefinition> job = job::ParseJob(batch.job_definition, batch.job);
+  if (!job.ok() || job->on_poison == job::OnPoison::kHold) return absl::OkStatus();
+  // All of its items were put before it was over.
+  const absl::Time put_by = batch.completed.value_or(batch.created) + kClockSlack;
+  for (const queue::QueueId& queue : item::InputQueues(account, batch.job, job->queue.partitions)) {
+    const absl::Status dropped =
+        item::DropPoisonOf(queue, batch.number, &items, *queues, put_by).status();
+    if (!absl::IsNotFound(dropped)) MUSTER_RETURN_IF_ERROR(dropped);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DeleteNeedlessBlobs(ledger::BatchLedger* ledger, report::ReportClient* report_client,
@@ -272,10 +294,14 @@ absl::Status BatchRemover::RemoveItems(const ledger::Batch& batch) {
   return deps_.ledger->DropItems(batch.number);
 }
 
-// Also the copies of those that are dead letters now.
+// Also what is left of those that are dead letters now: their messages, and the copies of their
+// content.
 absl::Status BatchRemover::DeleteCopies(const ledger::Batch& batch) {
   const absl::StatusOr<absl::flat_hash_set<uint64_t>> dead = DeadItems(deps_.report_client, batch);
   if (dead.ok()) {
+    if (!dead->empty() && deps_.drop_poison) {
+      MUSTER_RETURN_IF_ERROR(deps_.drop_poison(batch, {dead->begin(), dead->end()}));
+    }
     for (const uint64_t item : *dead) {
       MUSTER_RETURN_IF_ERROR(deps_.blobs->Delete(
           item::BlobName(batch.number, static_cast<uint32_t>(item), batch.owner)));

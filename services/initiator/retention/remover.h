@@ -7,7 +7,7 @@
 //   content   the upload, or the content in the batch's record, of which dead letters get copies
 //             first; the claim on its request id
 //   items     the boundaries of its items, and their blobs: dead-lettered ones cannot be redriven
-//             any more
+//             any more, so their poison messages go, too
 //   batch     what the report counted, then the records of the ledger
 //
 // Each step may be repeated, so that one that was cut off is done again. A batch that has not ended
@@ -20,6 +20,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -33,6 +35,7 @@
 #include "muster/content/ledger_content.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/ledger/batch_ledger.h"
+#include "muster/queue/queue_store.h"
 #include "muster/report/report_client.h"
 
 namespace muster::initiator::retention {
@@ -63,6 +66,10 @@ class BatchRemover {
     // keeps the id, and is tried again as one of release_request; of Delete it is the answer.
     // Empty: there is nothing to settle.
     std::function<absl::Status(const ledger::Batch&)> settle_request = nullptr;
+    // Drops the poison messages of these items of a batch; as of DropPoison below. An error keeps
+    // the items. Empty: the queues are not at hand.
+    std::function<absl::Status(const ledger::Batch&, std::set<uint64_t> items)> drop_poison =
+        nullptr;
   };
 
   explicit BatchRemover(const Dependencies& dependencies) : deps_(dependencies) {}
@@ -128,6 +135,12 @@ class BatchRemover {
 // Copies the content of an item into the blob store. Errors are the ledger's and the content's.
 absl::Status KeepForRedrive(ledger::BatchLedger* ledger, content::LedgerContent* content,
                             const ledger::Batch& batch, uint64_t index);
+
+// Drops the poison messages of items of a batch that is over and that nobody can redrive. Those of
+// a job with `on_poison: hold` stay: each says why a key is held, until somebody releases it.
+// Errors are the queues'; one that is gone is none.
+absl::Status DropPoison(queue::QueueStore* queues, const std::string& account,
+                        const ledger::Batch& batch, std::set<uint64_t> items);
 
 // Deletes the blobs of the items that a batch which is over no longer needs, and notes it: all of a
 // cancelled batch, and of a complete one those of items that are not dead-lettered, which a redrive

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,11 +14,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/backend/backend.h"
+#include "muster/item/queue_names.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/os/temp_dir.h"
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
+#include "muster/v1/work_item.pb.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/job/job_text.h"
 
 namespace muster::initiator::retention {
 namespace {
@@ -37,6 +41,7 @@ class BatchRemoverTest : public ::testing::Test {
     batch.number = number;
     batch.request_id = absl::StrCat("request ", number);
     batch.job = "shop";
+    batch.job_definition = job_definition_;
     batch.content = "the content";
     batch.created = clock_.Now();
     batch.retention = retention;
@@ -70,6 +75,24 @@ class BatchRemoverTest : public ::testing::Test {
     Complete(number);
   }
 
+  // Counts the first of the batch's items as a dead letter, and the second.
+  void CountWithDeadLetter(uint64_t number) {
+    report::CommitRequest commit;
+    commit.partition = "acme/out";
+    for (const uint64_t index : {0, 1}) {
+      report::CountedItem& item = commit.items.emplace_back();
+      item.batch = number;
+      item.index = index;
+      item.transactions = 1;
+      item.attempts = 1;
+      item.outcome =
+          index == 0 ? report::ItemOutcome::kDeadLettered : report::ItemOutcome::kAggregated;
+      if (index == 0) item.cause = "it is poison";
+      if (index == 1) item.aggregated = 1;
+    }
+    ASSERT_TRUE(report_->Commit(commit).ok());
+  }
+
   // Removes all that is due.
   void Sweep() {
     for (;;) {
@@ -100,6 +123,7 @@ class BatchRemoverTest : public ::testing::Test {
     return files;
   }
 
+  std::string job_definition_ = job::JobText("shop", "price");
   const os::TempDir dir_;
   const backend::DataDirUrls urls_{dir_.path()};
   base::FakeClock clock_;
@@ -122,20 +146,7 @@ class BatchRemoverTest : public ::testing::Test {
 // A redrive of a dead letter reads its content, after the batch's content has gone, too.
 TEST_F(BatchRemoverTest, CopiesTheContentOfDeadLettersBeforeItGoes) {
   Create(1);
-  report::CommitRequest commit;
-  commit.partition = "acme/out";
-  for (const uint64_t index : {0, 1}) {
-    report::CountedItem& item = commit.items.emplace_back();
-    item.batch = 1;
-    item.index = index;
-    item.transactions = 1;
-    item.attempts = 1;
-    item.outcome =
-        index == 0 ? report::ItemOutcome::kDeadLettered : report::ItemOutcome::kAggregated;
-    if (index == 0) item.cause = "it is poison";
-    if (index == 1) item.aggregated = 1;
-  }
-  ASSERT_TRUE(report_->Commit(commit).ok());
+  CountWithDeadLetter(1);
   Complete(1);
   std::vector<std::string> kept;
   absl::Status answer = absl::UnavailableError("the disk is full");
@@ -156,6 +167,50 @@ TEST_F(BatchRemoverTest, CopiesTheContentOfDeadLettersBeforeItGoes) {
   clock_.Advance(kRetention.items - kRetention.content);
   EXPECT_EQ(*remover.RemoveDue(10), 1u);
   EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 0)).status())) << "it goes with them";
+}
+
+// They kept the queues of a deleted job for ever, and the doctor advised a redrive that was
+// refused.
+TEST_F(BatchRemoverTest, DropsDeadLettersOnceNobodyCanRedriveThem) {
+  const auto queues = backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite,
+                                              backend::Holders::kInProcess, &clock_)
+                          .value();
+  const queue::QueueId queue = item::InputQueue("local", "shop", 0);
+  ASSERT_TRUE(queues->CreateQueue(queue, {}).ok());
+  for (const uint64_t batch : {1, 2}) {
+    v1::WorkItem dead;
+    dead.set_batch(batch);
+    dead.set_transactions(1);
+    dead.set_content_hash(base::Fingerprint("a").ToBytes());
+    const queue::NewMessage message{.body = dead.SerializeAsString()};
+    const auto put = queues->Put(queue, {&message, 1});
+    ASSERT_TRUE(put.ok()) << put.status();
+    const queue::DeadLetterRequest request{put->front().receipt, {"it is poison", 1, "w", {}}};
+    ASSERT_TRUE(queues->DeadLetter(queue, {&request, 1}).ok());
+  }
+  const auto poison = [&] { return queues->Stats(queue)->poison; };
+  BatchRemover::Dependencies dependencies{ledger_.get(), &report_client_, blobs_.get(), nullptr,
+                                          &clock_};
+  dependencies.drop_poison = [&](const ledger::Batch& batch, std::set<uint64_t> items) {
+    return DropPoison(queues.get(), "local", batch, std::move(items));
+  };
+  BatchRemover remover(dependencies);
+  Create(1);
+  CountWithDeadLetter(1);
+  Complete(1);
+  clock_.Advance(kRetention.content);
+  EXPECT_EQ(*remover.RemoveDue(10), 1u);
+  EXPECT_EQ(poison(), 2) << "it can be redriven";
+  clock_.Advance(kRetention.items - kRetention.content);
+  EXPECT_EQ(*remover.RemoveDue(10), 1u);
+  EXPECT_EQ(poison(), 1) << "of the other batch";
+
+  job_definition_ += "on_poison: hold\norder_by: price\n";
+  Create(2);
+  CountWithDeadLetter(2);
+  Complete(2);
+  ASSERT_TRUE(remover.Delete(2).ok());
+  EXPECT_EQ(poison(), 1) << "it says why its key is held";
 }
 
 // With a short retention of the whole batch, as a steady flow of small batches has it.
