@@ -80,7 +80,7 @@ void AddDataDir(CLI::App* command, CommonOptions* options) {
 
 std::string DataDirOption(const std::string& data_dir) {
   // Without the option, a command would go to that server.
-  const char* const server = std::getenv("MUSTER_SERVER");  // NOLINT(concurrency-mt-unsafe): alone
+  const char* const server = std::getenv(kServerVariable);  // NOLINT(concurrency-mt-unsafe): alone
   const bool has_server = server != nullptr && *server != '\0';
   if (data_dir == CommonOptions().data_dir && !has_server) return "";
   return absl::StrCat(" --data-dir ", base::ShellQuoted(data_dir));

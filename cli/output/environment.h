@@ -83,6 +83,10 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
                      const Environment& environment, std::function<absl::Status()> run);
 
 // Options that many commands share.
+
+// The environment variable that names the server, where no option does (cli/server/options.h).
+inline constexpr char kServerVariable[] = "MUSTER_SERVER";
+
 struct CommonOptions {
   std::string data_dir = ".muster";
   ServerOptions server;  // used instead of the data directory if it is named (cli/server/options.h)

@@ -20,8 +20,6 @@ namespace muster::cli {
 
 namespace {
 
-constexpr char kServerVariable[] = "MUSTER_SERVER";
-
 bool IsOnCommandLine(const CLI::App& command, const CLI::Option* option) {
   const auto& order = command.parse_order();
   return std::find(order.begin(), order.end(), option) != order.end();

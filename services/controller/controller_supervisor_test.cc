@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/controller/controller_supervisor.h"
 
+#include <chrono>
 #include <future>
 #include <string>
 #include <vector>
@@ -122,6 +123,7 @@ TEST_F(ControllerSupervisorTest, StopsOnlyWhenNothingBeginsAnyMore) {
   store.AwaitAsked();
   auto stopped = std::async(std::launch::async, [&] { counting.Stop(); });
   while (!absl::IsUnavailable(counting.Begin("other"))) base::LetOthersRun();
+  EXPECT_EQ(stopped.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   store.Answer();
   begun.get().IgnoreError();
   again.get().IgnoreError();
