@@ -5,6 +5,7 @@ MUSTER_GATEWAY_ENGINE is where the queues are: "rocksdb", the gateway's data dir
 "newest-jetstream", the first and the last server that MUSTER_NATS_SERVERS names."""
 
 import base64
+import concurrent.futures
 import contextlib
 import email.utils
 import hashlib
@@ -32,6 +33,7 @@ ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 VERSION = "2021-12-02"
 TIMEOUT_SECONDS = 60
+CREATORS = 16  # of queues, at a time
 SKIPPED = 77  # the exit code of a test program that could not run, as its ctest knows
 ENGINE = os.environ.get("MUSTER_GATEWAY_ENGINE", "rocksdb")
 ON_NATS = ENGINE != "rocksdb"
@@ -223,6 +225,17 @@ class Client:
 
     def close(self):
         self.connection.close()
+
+
+def create_queues(address, names):
+    """Several at a time, so that they share syncs."""
+    def create(some):
+        with contextlib.closing(Client(address)) as client:
+            return [client.ask("PUT", f"/{name}").said for name in some]
+    with concurrent.futures.ThreadPoolExecutor(CREATORS) as creators:
+        for said in creators.map(create, (names[i::CREATORS] for i in range(CREATORS))):
+            if set(said) - {"201"}:
+                raise AssertionError(f"queues were not created: {set(said)}")
 
 
 def message(text):

@@ -150,6 +150,20 @@ class ScenariosTest(gateway.GatewayTest):
                 done |= used
         self.assertEqual(OPERATIONS - done - set(TRAITS["lacks"]), set(), "operations that no scenario has done")
 
+    @unittest.skipIf("ListQueues" in TRAITS["lacks"], "it lists no queues")
+    @unittest.skipIf(gateway.ON_NATS, "thousands of streams are not what a NATS server is for")
+    def test_lists_thousands_of_queues_by_pages(self):
+        page, count = (50, 250) if os.environ.get("MUSTER_TEST_SMALL_COUNTS") else (1000, 5000)
+        names = [f"{CLIENT}-many-{number:04}" for number in range(count)]
+        if TRAITS.get("has_token"):
+            for name in names:
+                self.assertNotIn("refused", self.speaker.call({"do": "CreateQueue", "queue": name}))
+        else:
+            gateway.create_queues(self.gateway.address, names)
+        listed = self.speaker.call({"do": "ListQueues", "prefix": f"{CLIENT}-many-", "page_size": page})
+        self.assertEqual([len(names) for names in listed["pages"]], [page] * (count // page))
+        self.assertEqual([name for names in listed["pages"] for name in names], names)
+
     @unittest.skipUnless(COMMAND, "curl may be of any version")
     def test_is_of_the_version_that_the_documentation_names(self):
         package, version = TRAITS["package"].split(" ")
