@@ -15,7 +15,7 @@
 namespace muster::controller {
 namespace {
 
-// Between two looks for results that may share the next transaction.
+// The shortest time between two looks for results that may share the next transaction.
 constexpr absl::Duration kGatherPause = absl::Milliseconds(2);
 // The most results that are gathered for one commit. One more page of messages, each full of
 // results, still fits below the report's limit.
