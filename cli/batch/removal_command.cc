@@ -49,16 +49,13 @@ class LocalRemover {
     MUSTER_ASSIGN_OR_RETURN(
         local->report_, backend::OpenReportStore(urls.report, backend::Mode::kReadWrite, clock));
     MUSTER_ASSIGN_OR_RETURN(local->blobs_, backend::OpenBlobStore(urls.blobs));
-    MUSTER_ASSIGN_OR_RETURN(local->queues_,
-                            backend::OpenQueueStore(urls.queue, backend::Mode::kReadWrite,
-                                                    backend::Holders::kInProcess, clock));
     local->report_client_ = std::make_unique<report::LocalReportClient>(local->report_.get());
     using initiator::retention::BatchRemover;
     BatchRemover::Dependencies dependencies{local->ledger_.get(), local->report_client_.get(),
                                             local->blobs_.get(), /*content=*/nullptr, clock};
-    dependencies.drop_poison = [queues = local->queues_.get()](const ledger::Batch& batch,
-                                                               std::set<uint64_t> items) {
-      return initiator::retention::DropPoison(queues, item::kLocalAccount, batch, std::move(items));
+    dependencies.drop_poison = [local = local.get(), urls, clock](const ledger::Batch& batch,
+                                                                  std::set<uint64_t> items) {
+      return local->DropPoison(urls.queue, clock, batch, std::move(items));
     };
     local->remover_ = std::make_unique<BatchRemover>(dependencies);
     return local;
@@ -77,7 +74,24 @@ class LocalRemover {
   }
 
  private:
-  std::unique_ptr<queue::QueueStore> queues_;
+  // Opens the queues when they are first needed, if they are in the directory at all.
+  absl::Status DropPoison(const std::string& url, base::Clock* clock, const ledger::Batch& batch,
+                          std::set<uint64_t> items) {
+    if (queues_ == nullptr) {
+      const absl::Status there = backend::OpenQueueStore(url, backend::Mode::kReadOnly,
+                                                         backend::Holders::kElsewhere, clock)
+                                     .status();
+      if (absl::IsNotFound(there)) return absl::OkStatus();
+      MUSTER_RETURN_IF_ERROR(there);
+      MUSTER_ASSIGN_OR_RETURN(queues_,
+                              backend::OpenQueueStore(url, backend::Mode::kReadWrite,
+                                                      backend::Holders::kInProcess, clock));
+    }
+    return initiator::retention::DropPoison(queues_.get(), item::kLocalAccount, batch,
+                                            std::move(items));
+  }
+
+  std::unique_ptr<queue::QueueStore> queues_;  // null: not opened
   std::unique_ptr<ledger::BatchLedger> ledger_;
   std::unique_ptr<report::ReportStore> report_;
   std::unique_ptr<blob::BlobStore> blobs_;

@@ -33,14 +33,11 @@ constexpr absl::Duration kClockSlack = absl::Minutes(5);
 
 constexpr size_t kItemsPage = 1024;  // that a read of the ledger answers
 
-// NotFound, Unimplemented: the report does not know which items are dead-lettered.
-absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(report::ReportClient* report_client,
-                                                        const ledger::Batch& batch) {
+// Those that the report has counted so far.
+absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItemsIn(report::ReportClient* report_client,
+                                                          const ledger::Batch& batch,
+                                                          const report::Progress& counted) {
   absl::flat_hash_set<uint64_t> dead;
-  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, report_client->GetProgress(batch.number));
-  if (static_cast<uint64_t>(counted.items()) < batch.items) {
-    return absl::NotFoundError("not every item is counted");
-  }
   if (counted.items_dead == 0) return dead;
   for (uint64_t from = 0;;) {
     MUSTER_ASSIGN_OR_RETURN(
@@ -50,6 +47,16 @@ absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(report::ReportClient* re
     if (page.size() < report::kMaxReportItems) return dead;
     from = page.back() + 1;
   }
+}
+
+// NotFound, Unimplemented: the report does not know which items are dead-lettered.
+absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadItems(report::ReportClient* report_client,
+                                                        const ledger::Batch& batch) {
+  MUSTER_ASSIGN_OR_RETURN(const report::Progress counted, report_client->GetProgress(batch.number));
+  if (static_cast<uint64_t>(counted.items()) < batch.items) {
+    return absl::NotFoundError("not every item is counted");
+  }
+  return DeadItemsIn(report_client, batch, counted);
 }
 
 // Deletes the blobs of a batch, among them the copies of what were dead letters, but for those in
@@ -284,30 +291,42 @@ absl::Status BatchRemover::DeleteUpload(const ledger::Batch& batch) {
   return deps_.content->Delete(batch.number);
 }
 
-// From the first step on no redrive can open the batch again, so nothing needs its blobs. A crash
+// The messages of dead letters first: once the ledger has begun, the rest is not tried again before
+// the batch's own removal. A redrive that is about to make one ready opens the batch, whose items
+// are then put again. From the ledger's first step on none can, so nothing needs the blobs. A crash
 // before the last step leaves boundaries, by which the batch's own removal finds the blobs.
 absl::Status BatchRemover::RemoveItems(const ledger::Batch& batch) {
+  MUSTER_ASSIGN_OR_RETURN(const absl::flat_hash_set<uint64_t> dead, DeadLettersOf(batch));
+  if (!dead.empty() && deps_.drop_poison) {
+    MUSTER_RETURN_IF_ERROR(deps_.drop_poison(batch, {dead.begin(), dead.end()}));
+  }
   MUSTER_RETURN_IF_ERROR(deps_.ledger->BeginToDropItems(batch.number));
-  MUSTER_RETURN_IF_ERROR(DeleteCopies(batch));
+  // The copies of what dead letters contain.
+  for (const uint64_t item : dead) {
+    MUSTER_RETURN_IF_ERROR(deps_.blobs->Delete(
+        item::BlobName(batch.number, static_cast<uint32_t>(item), batch.owner)));
+  }
+  MUSTER_RETURN_IF_ERROR(DeleteBlobsAndCopies(deps_.ledger, deps_.blobs, batch, {}));
   // A crash between the two steps of RemoveContent has left it.
   MUSTER_RETURN_IF_ERROR(DeleteUpload(batch));
   return deps_.ledger->DropItems(batch.number);
 }
 
-// Also what is left of those that are dead letters now: their messages, and the copies of their
-// content.
-absl::Status BatchRemover::DeleteCopies(const ledger::Batch& batch) {
-  const absl::StatusOr<absl::flat_hash_set<uint64_t>> dead = DeadItems(deps_.report_client, batch);
-  if (dead.ok()) {
-    if (!dead->empty() && deps_.drop_poison) {
-      MUSTER_RETURN_IF_ERROR(deps_.drop_poison(batch, {dead->begin(), dead->end()}));
-    }
-    for (const uint64_t item : *dead) {
-      MUSTER_RETURN_IF_ERROR(deps_.blobs->Delete(
-          item::BlobName(batch.number, static_cast<uint32_t>(item), batch.owner)));
-    }
-  }
-  return DeleteBlobsAndCopies(deps_.ledger, deps_.blobs, batch, {});
+// Of the items that the report has counted so far. None where the report has lost the batch, or
+// cannot tell, as of an older muster. None either where another initiator has drawn the batch's
+// number, too: the report and the queues have what is that one's.
+absl::StatusOr<absl::flat_hash_set<uint64_t>> BatchRemover::DeadLettersOf(
+    const ledger::Batch& batch) {
+  const absl::flat_hash_set<uint64_t> none;
+  MUSTER_ASSIGN_OR_RETURN(const bool is_anothers, HasAnotherOwner(deps_.report_client, batch));
+  if (is_anothers) return none;
+  const absl::StatusOr<report::Progress> counted = deps_.report_client->GetProgress(batch.number);
+  if (absl::IsNotFound(counted.status())) return none;
+  MUSTER_RETURN_IF_ERROR(counted.status());
+  absl::StatusOr<absl::flat_hash_set<uint64_t>> dead =
+      DeadItemsIn(deps_.report_client, batch, *counted);
+  if (absl::IsNotFound(dead.status()) || absl::IsUnimplemented(dead.status())) return none;
+  return dead;
 }
 
 absl::Status BatchRemover::RemoveBatch(const ledger::Batch& batch) {

@@ -100,11 +100,11 @@ class BatchRemover {
   absl::Status Remove(const ledger::Batch& batch, ledger::Removal what, absl::Status* released);
   absl::Status RemoveContent(const ledger::Batch& batch);
   absl::Status KeepDeadLetters(const ledger::Batch& batch);
-  absl::Status DeleteCopies(const ledger::Batch& batch);
   absl::Status SettleRequest(const ledger::Batch& batch) const;
   absl::Status ReleaseRequest(const ledger::Batch& batch);
   absl::Status DeleteUpload(const ledger::Batch& batch);
   absl::Status RemoveItems(const ledger::Batch& batch);
+  absl::StatusOr<absl::flat_hash_set<uint64_t>> DeadLettersOf(const ledger::Batch& batch);
   absl::Status RemoveBatch(const ledger::Batch& batch);
 
   // A batch of which something cannot be removed.

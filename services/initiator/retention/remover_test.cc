@@ -76,10 +76,11 @@ class BatchRemoverTest : public ::testing::Test {
   }
 
   // Counts the first of the batch's items as a dead letter, and the second.
-  void CountWithDeadLetter(uint64_t number) {
+  void CountWithDeadLetter(uint64_t number, bool only_dead = false) {
     report::CommitRequest commit;
     commit.partition = "acme/out";
     for (const uint64_t index : {0, 1}) {
+      if (only_dead && index == 1) continue;
       report::CountedItem& item = commit.items.emplace_back();
       item.batch = number;
       item.index = index;
@@ -169,48 +170,110 @@ TEST_F(BatchRemoverTest, CopiesTheContentOfDeadLettersBeforeItGoes) {
   EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 0)).status())) << "it goes with them";
 }
 
-// They kept the queues of a deleted job for ever, and the doctor advised a redrive that was
-// refused.
-TEST_F(BatchRemoverTest, DropsDeadLettersOnceNobodyCanRedriveThem) {
-  const auto queues = backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite,
-                                              backend::Holders::kInProcess, &clock_)
-                          .value();
-  const queue::QueueId queue = item::InputQueue("local", "shop", 0);
-  ASSERT_TRUE(queues->CreateQueue(queue, {}).ok());
-  for (const uint64_t batch : {1, 2}) {
+// Over the queue of job "shop".
+class DeadLetterRemoverTest : public BatchRemoverTest {
+ protected:
+  DeadLetterRemoverTest() { EXPECT_TRUE(queues_->CreateQueue(queue_, {}).ok()); }
+
+  // Gives up the first item of the batch.
+  void GiveUp(uint64_t batch) {
     v1::WorkItem dead;
     dead.set_batch(batch);
     dead.set_transactions(1);
     dead.set_content_hash(base::Fingerprint("a").ToBytes());
     const queue::NewMessage message{.body = dead.SerializeAsString()};
-    const auto put = queues->Put(queue, {&message, 1});
+    const auto put = queues_->Put(queue_, {&message, 1});
     ASSERT_TRUE(put.ok()) << put.status();
     const queue::DeadLetterRequest request{put->front().receipt, {"it is poison", 1, "w", {}}};
-    ASSERT_TRUE(queues->DeadLetter(queue, {&request, 1}).ok());
+    ASSERT_TRUE(queues_->DeadLetter(queue_, {&request, 1}).ok());
   }
-  const auto poison = [&] { return queues->Stats(queue)->poison; };
-  BatchRemover::Dependencies dependencies{ledger_.get(), &report_client_, blobs_.get(), nullptr,
-                                          &clock_};
-  dependencies.drop_poison = [&](const ledger::Batch& batch, std::set<uint64_t> items) {
-    return DropPoison(queues.get(), "local", batch, std::move(items));
-  };
-  BatchRemover remover(dependencies);
-  Create(1);
-  CountWithDeadLetter(1);
-  Complete(1);
-  clock_.Advance(kRetention.content);
-  EXPECT_EQ(*remover.RemoveDue(10), 1u);
-  EXPECT_EQ(poison(), 2) << "it can be redriven";
-  clock_.Advance(kRetention.items - kRetention.content);
-  EXPECT_EQ(*remover.RemoveDue(10), 1u);
-  EXPECT_EQ(poison(), 1) << "of the other batch";
 
+  void CompleteWithDeadLetter(uint64_t batch) {
+    GiveUp(batch);
+    Create(batch);
+    CountWithDeadLetter(batch);
+    Complete(batch);
+  }
+
+  int64_t Poison() { return queues_->Stats(queue_)->poison; }
+
+  const std::unique_ptr<queue::QueueStore> queues_ =
+      backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
+                              &clock_)
+          .value();
+  const queue::QueueId queue_ = item::InputQueue("local", "shop", 0);
+  absl::Status drop_answer_;
+  BatchRemover dropper_{
+      {ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_, nullptr, nullptr, nullptr,
+       [this](const ledger::Batch& batch, std::set<uint64_t> items) {
+         return drop_answer_.ok() ? DropPoison(queues_.get(), "local", batch, std::move(items))
+                                  : drop_answer_;
+       }}};
+};
+
+// They kept the queues of a deleted job for ever, and the doctor advised a redrive that was
+// refused.
+TEST_F(DeadLetterRemoverTest, DropsDeadLettersOnceNobodyCanRedriveThem) {
+  CompleteWithDeadLetter(1);
+  GiveUp(2);
+  clock_.Advance(kRetention.content);
+  EXPECT_EQ(*dropper_.RemoveDue(10), 1u);
+  EXPECT_EQ(Poison(), 2) << "it can be redriven";
+  clock_.Advance(kRetention.items - kRetention.content);
+  EXPECT_EQ(*dropper_.RemoveDue(10), 1u);
+  EXPECT_EQ(Poison(), 1) << "of the other batch";
+}
+
+TEST_F(DeadLetterRemoverTest, KeepsTheItemsUntilTheirDeadLettersAreDropped) {
+  CompleteWithDeadLetter(1);
+  clock_.Advance(kRetention.items);
+  ASSERT_EQ(*dropper_.RemoveDue(10), 1u) << "the content goes first";
+  drop_answer_ = absl::UnavailableError("the server is away");
+  EXPECT_TRUE(absl::IsUnavailable(dropper_.RemoveDue(10).status()));
+  drop_answer_ = absl::OkStatus();
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_EQ(*dropper_.RemoveDue(10), 1u);
+  EXPECT_EQ(Poison(), 0);
+}
+
+// Of a number that two initiators have drawn, the report and the queues have what is the first
+// one's.
+TEST_F(DeadLetterRemoverTest, LeavesTheDeadLettersOfAnotherInitiatorAlone) {
+  GiveUp(1);
+  ledger::Batch batch;
+  batch.number = 1;
+  batch.owner = "ours";
+  batch.request_id = "request 1";
+  batch.job = "shop";
+  batch.job_definition = job_definition_;
+  batch.created = clock_.Now();
+  ASSERT_TRUE(ledger_->Create(batch).ok());
+  report::BatchShape shape;
+  shape.batch = 1;
+  shape.job = "shop";
+  shape.job_revision = "1";
+  shape.owner = "another's";
+  ASSERT_TRUE(report_->RegisterBatch(shape).ok());
+  CountWithDeadLetter(1);
+  Cancel(1);
+  ASSERT_TRUE(dropper_.Delete(1).ok());
+  EXPECT_EQ(Poison(), 1);
+}
+
+TEST_F(DeadLetterRemoverTest, DropsThoseOfACancelledBatch) {
+  GiveUp(1);
+  Create(1);
+  CountWithDeadLetter(1, /*only_dead=*/true);
+  Cancel(1);
+  ASSERT_TRUE(dropper_.Delete(1).ok());
+  EXPECT_EQ(Poison(), 0);
+}
+
+TEST_F(DeadLetterRemoverTest, KeepsThoseThatSayWhyAKeyIsHeld) {
   job_definition_ += "on_poison: hold\norder_by: price\n";
-  Create(2);
-  CountWithDeadLetter(2);
-  Complete(2);
-  ASSERT_TRUE(remover.Delete(2).ok());
-  EXPECT_EQ(poison(), 1) << "it says why its key is held";
+  CompleteWithDeadLetter(1);
+  ASSERT_TRUE(dropper_.Delete(1).ok());
+  EXPECT_EQ(Poison(), 1);
 }
 
 // With a short retention of the whole batch, as a steady flow of small batches has it.
