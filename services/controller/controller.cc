@@ -212,7 +212,8 @@ bool Controller::AwaitMore(absl::Duration deadline) {
   base::MutexLock lock(&mu_);
   const absl::Duration pause_ends = deps_.clock->Monotonic() + kGatherPause;
   while (!stop_.stop_requested() && !deps_.clock->WaitUntil(&wake_, &mu_, pause_ends)) continue;
-  while (!work_detected_ && !stop_.stop_requested()) {
+  // Who asks has sealed a batch, of which the last result may be in hand.
+  while (!work_detected_ && asked_.empty() && !stop_.stop_requested()) {
     if (deps_.clock->WaitUntil(&wake_, &mu_, deadline)) return false;
   }
   return !stop_.stop_requested();

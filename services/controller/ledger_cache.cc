@@ -115,7 +115,7 @@ absl::StatusOr<bool> LedgerCache::WouldComplete(uint64_t batch, uint64_t more) {
   const uint64_t items = static_cast<uint64_t>((*page)->counted) + more;
   if (items < (*page)->least_items) return false;
   if ((*page)->sealed.has_value()) return true;
-  // A hand is looked at every few milliseconds, and an open batch may stay open for hours.
+  // A hand may be looked at every few milliseconds, and an open batch may stay open for hours.
   if (std::exchange((*page)->looked_at, items) != items) (*page)->looks = 0;
   if (!IsPowerOfTwo(++(*page)->looks)) return false;
   absl::StatusOr<ledger::BatchView> view = ledger_->View(batch, 0);
