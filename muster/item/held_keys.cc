@@ -67,11 +67,20 @@ absl::Status HeldKeyStore::Update(const queue::QueueId& partition, const Change&
     MUSTER_ASSIGN_OR_RETURN(v1::HeldKeyRecord record, Parse(name, stored.data));
     MUSTER_ASSIGN_OR_RETURN(const bool changed, change(&record));
     if (!changed) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(
-        const bool written,
-        record.keys().empty() ? store_->TryDelete(name, stored.version)
-                              : store_->TryWrite(name, record.SerializeAsString(), stored.version));
+    MUSTER_ASSIGN_OR_RETURN(const bool written,
+                            store_->TryWrite(name, record.SerializeAsString(), stored.version));
     if (written) return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("the record ", name, " changes all the time"));
+}
+
+absl::Status HeldKeyStore::Forget(const queue::QueueId& partition) {
+  const std::string name = RecordOf(partition);
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData stored, store_->Get(name));
+    if (stored.version == sync::kAbsent) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const bool deleted, store_->TryDelete(name, stored.version));
+    if (deleted) return absl::OkStatus();
   }
   return absl::UnavailableError(absl::StrCat("the record ", name, " changes all the time"));
 }

@@ -5,8 +5,9 @@
 // until it has succeeded after a redrive, or the key is released.
 //
 // The owner of a partition adds a key before its item becomes a dead letter, so that a later owner
-// knows it whenever the first one dies. A record holds at most kMaxHeldKeys, and is removed with
-// the last of them.
+// knows it whenever the first one dies. A record holds at most kMaxHeldKeys. It stays when the last
+// of them is released, for a killed nats-server of 2.15 may bring back what stood in a record that
+// was removed; it goes with its queue (Forget).
 #pragma once
 
 #include <cstddef>
@@ -57,6 +58,8 @@ class HeldKeyStore {
   // Removes those that are still held for the same item. Returns them.
   absl::StatusOr<std::vector<HeldKey>> Release(const queue::QueueId& partition,
                                                absl::Span<const HeldKey> keys);
+  // Removes the record of a queue that is deleted, with whatever keys it holds.
+  absl::Status Forget(const queue::QueueId& partition);
 
  private:
   // Returns whether `change` has changed the record, which is then written.

@@ -87,7 +87,7 @@ absl::Status DeletedJobs::RemoveQueues(const std::string& job,
   MUSTER_ASSIGN_OR_RETURN(const bool has_dead_letters, HasAny(queues, &queue::QueueStats::poison));
   if (has_dead_letters) return absl::OkStatus();
   for (const queue::QueueId& queue : queues) {
-    MUSTER_RETURN_IF_ERROR(ReleaseHeldKeys(queue));
+    MUSTER_RETURN_IF_ERROR(ForgetHeldKeys(queue));
     const absl::Status deleted = deps_.queues->DeleteQueue(queue);
     if (!absl::IsNotFound(deleted)) MUSTER_RETURN_IF_ERROR(deleted);
   }
@@ -98,11 +98,9 @@ absl::Status DeletedJobs::RemoveQueues(const std::string& job,
 }
 
 // Keys are held for dead letters, of which the queue has none any more.
-absl::Status DeletedJobs::ReleaseHeldKeys(const queue::QueueId& queue) {
+absl::Status DeletedJobs::ForgetHeldKeys(const queue::QueueId& queue) {
   if (deps_.records == nullptr) return absl::OkStatus();
-  item::HeldKeyStore store(deps_.records);
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<item::HeldKey> keys, store.Read(queue));
-  return keys.empty() ? absl::OkStatus() : store.Release(queue, keys).status();
+  return item::HeldKeyStore(deps_.records).Forget(queue);
 }
 
 absl::Status DeletedJobs::RemoveRecords(const job::DeletedJob& job) {

@@ -81,7 +81,7 @@ class DeletedJobs {
   // `names`: all queues there are.
   absl::Status Remove(const job::DeletedJob& job, const Names& names);
   absl::Status RemoveQueues(const std::string& job, const std::vector<queue::QueueId>& queues);
-  absl::Status ReleaseHeldKeys(const queue::QueueId& queue);
+  absl::Status ForgetHeldKeys(const queue::QueueId& queue);
   // Of a job without queues.
   absl::Status RemoveRecords(const job::DeletedJob& job);
   // False: a group still has a member, or one that may live.
