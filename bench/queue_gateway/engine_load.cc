@@ -60,8 +60,8 @@ class Load {
 
   void Put() {
     Run("put", 1, [this](int64_t number) {
-      const queue::NewMessage message{.body =
-                                          bodies_[static_cast<size_t>(number) % bodies_.size()]};
+      queue::NewMessage message;
+      message.body = bodies_[static_cast<size_t>(number) % bodies_.size()];
       Check(store_->Put(kQueue, {&message, 1}).status());
     });
   }
