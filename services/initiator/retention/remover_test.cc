@@ -181,7 +181,8 @@ class DeadLetterRemoverTest : public BatchRemoverTest {
     dead.set_batch(batch);
     dead.set_transactions(1);
     dead.set_content_hash(base::Fingerprint("a").ToBytes());
-    const queue::NewMessage message{.body = dead.SerializeAsString()};
+    queue::NewMessage message;
+    message.body = dead.SerializeAsString();
     const auto put = queues_->Put(queue_, {&message, 1});
     ASSERT_TRUE(put.ok()) << put.status();
     const queue::DeadLetterRequest request{put->front().receipt, {"it is poison", 1, "w", {}}};
