@@ -239,7 +239,8 @@ absl::StatusOr<int64_t> DropPoisonOf(const queue::QueueId& queue, uint64_t batch
   for (bool done = false; !done && !items->empty();) {
     MUSTER_ASSIGN_OR_RETURN(const auto page, queues.ListPoison(queue, after, kPoisonStep));
     if (page.empty()) break;
-    // Oldest first: what was put later is all that follows.
+    // Oldest first, by put or by end (traits().keeps_ids): what follows was put, or given up,
+    // later.
     done = page.back().insertion_time > put_by;
     after = page.back().message_id;
     std::vector<std::string> messages;

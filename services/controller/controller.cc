@@ -207,7 +207,7 @@ void Controller::AwaitWork() {
 }
 
 // A look in vain is a call of the queue store like any other, so only a trigger causes one.
-// Whatever has lost its trigger is found once these are counted.
+// The next look, after the commit, finds results whose trigger was lost.
 bool Controller::AwaitMore(absl::Duration deadline) {
   base::MutexLock lock(&mu_);
   const absl::Duration pause_ends = deps_.clock->Monotonic() + kGatherPause;

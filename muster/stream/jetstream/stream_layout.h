@@ -53,7 +53,7 @@ nlohmann::json ConfigOf(absl::string_view bucket, absl::string_view stream,
                         bool allows_atomic);
 // The description in the configuration of partition 0; nullopt when it is none of this form.
 std::optional<Description> DescriptionIn(const nlohmann::json& config);
-// The same where somebody has given partition 0 a description of their own: out of its other
+// The description of a stream whose partition 0 has a text of an operator's instead: by its other
 // settings, and of the names of the other partitions. nullopt: it is a newer muster's, or none of
 // muster's, or the names are not those of one stream. `id` is empty if there is one partition, for
 // then no name has it.
