@@ -130,8 +130,8 @@ class JetStreamQueueStore final : public queue::QueueStore {
   AttemptLog attempt_log_{&prompt_, options_.settings};
   HeldLog held_log_{&prompt_, options_.holder, options_.settings, options_.clock};
   DeadLetterStore poison_{&jetstream_};
-  QueueRegistry queues_{JetStreamClients{&jetstream_, &prompt_}, Notes{&attempt_log_, &held_log_},
-                        &poison_, &options_};
+  QueueRegistry queues_{JetStreamClients{&jetstream_, &prompt_, &waits_},
+                        Notes{&attempt_log_, &held_log_}, &poison_, &options_};
   WaitingPulls waits_{prompt_.connection(), options_.clock};  // last: what arrives uses the others
 };
 

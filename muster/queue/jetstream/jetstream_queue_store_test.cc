@@ -33,6 +33,7 @@
 #include "muster/queue/jetstream/held_log.h"
 #include "muster/queue/jetstream/queue_registry.h"
 #include "muster/queue/jetstream/stream_layout.h"
+#include "muster/queue/jetstream/waiting_pulls.h"
 #include "muster/queue/queue_store.h"
 #include "nlohmann/json.hpp"
 #include "tests/fakes/nats/nats_server.h"
@@ -225,7 +226,8 @@ TEST_P(JetStreamQueueStoreTest, ForgetsQueuesOfWhichItHoldsNothing) {
   HeldLog held(&jetstream, "", options_.settings, options_.clock);
   DeadLetterStore poison(&jetstream);
   constexpr size_t kMaxIdle = 2;
-  QueueRegistry registry({&jetstream, &jetstream}, {&attempts, &held}, &poison, &options_,
+  WaitingPulls waits(jetstream.connection(), options_.clock);
+  QueueRegistry registry({&jetstream, &jetstream, &waits}, {&attempts, &held}, &poison, &options_,
                          kMaxIdle);
   const StreamQueue* holding = nullptr;
   const auto queue = [](int i) { return queue::QueueId{"acme", absl::StrCat("answer-", i)}; };

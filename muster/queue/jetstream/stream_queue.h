@@ -30,10 +30,11 @@
 
 namespace muster::queue::jetstream {
 
-// The two connections to the server; neither is owned.
+// The two connections to the server, and what waits there; none is owned.
 struct JetStreamClients {
   nats::JetStream* bulk;    // for many messages at a time
   nats::JetStream* prompt;  // for calls that a worker waits for
+  WaitingPulls* waits;
 };
 
 // What is noted about messages beside their stream; not owned.
@@ -51,6 +52,7 @@ class StreamQueue {
       : id_(std::move(id)),
         jetstream_(clients.bulk),
         prompt_(clients.prompt),
+        waits_(clients.waits),
         attempt_log_(notes.attempts),
         held_log_(notes.held),
         poison_(poison),
@@ -105,9 +107,10 @@ class StreamQueue {
   // Sends all of `acks` and stores the answer of the server to each at its place in `results`.
   absl::Status SendAcks(const std::vector<AckRequest>& acks, std::vector<absl::Status>* results);
 
-  // Fetches up to `max_messages` deliveries of messages that are there; waits for none, or for a
-  // moment (stalled_).
+  // Fetches up to `max_messages` deliveries of messages that are there; waits for none.
   absl::StatusOr<std::vector<nats::Incoming>> Pull(int max_messages);
+  // Waits a moment for one message, and looks whether the consumer is stalled.
+  absl::StatusOr<std::vector<nats::Incoming>> PullWhenStalled();
   // As Pull, with an answer also where the server gives none, and with a second look.
   absl::StatusOr<std::vector<nats::Incoming>> PullWhatIsThere(int max_messages);
   queue::Message MessageOf(const Delivery& delivery, std::string body, absl::Time lapses) const;
@@ -164,6 +167,7 @@ class StreamQueue {
   const queue::QueueId id_;
   nats::JetStream* const jetstream_;  // not owned
   nats::JetStream* const prompt_;     // not owned
+  WaitingPulls* const waits_;         // not owned
   AttemptLog* const attempt_log_;     // not owned
   HeldLog* const held_log_;           // not owned
   DeadLetterStore* const poison_;     // not owned

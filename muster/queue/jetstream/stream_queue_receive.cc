@@ -37,10 +37,8 @@ constexpr absl::Duration kAnswered = absl::Seconds(1);
 
 // While a consumer has its max_ack_pending of deliveries, and further messages wait, the server
 // answers no pull that is not to wait (seen with 2.9 and 2.15,
-// findings/nats_no_wait_unanswered_at_max_ack_pending.sh). A pull with a limit beside that is
-// answered at the limit, and gets what was given back and is due. It waits for the limit also where
-// nothing is there, and may expire at the wrong moment (above): only such a consumer is asked like
-// that.
+// findings/nats_no_wait_unanswered_at_max_ack_pending.sh). One that waits gets what was given back
+// and is due. A receive waits for it for so long, also where nothing is there.
 constexpr absl::Duration kStalledPatience = absl::Milliseconds(20);
 
 // A message that came by a waiting pull has its lease from the moment of its delivery, which only
@@ -58,8 +56,7 @@ constexpr uint64_t kScanWindow = 32;
 
 absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages) {
   MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
-  nlohmann::json wish = {{"batch", max_messages}, {"no_wait", true}};
-  if (stalled_) wish["expires"] = absl::ToInt64Nanoseconds(kStalledPatience);
+  const nlohmann::json wish = {{"batch", max_messages}, {"no_wait", true}};
   const std::string text = wish.dump();
   const nats::Outgoing request{
       .subject = absl::StrCat("$JS.API.CONSUMER.MSG.NEXT.", StreamOf(id_), ".", kConsumer),
@@ -78,19 +75,24 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages) 
   return deliveries;
 }
 
+absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::PullWhenStalled() {
+  absl::StatusOr<std::optional<nats::Incoming>> asked = waits_->Ask(id_, kStalledPatience);
+  const absl::Status consumer = RefreshConsumer().status();
+  if (asked.ok() && asked->has_value()) return std::vector{**std::move(asked)};
+  // Without the consumer, 2.9 answers no pull either: the caller finds out why it is not there.
+  if (!consumer.ok()) return absl::UnavailableError(consumer.message());
+  if (absl::IsResourceExhausted(asked.status())) return asked.status();
+  return std::vector<nats::Incoming>();
+}
+
 absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::PullWhatIsThere(int max_messages) {
+  if (stalled_) return PullWhenStalled();
   absl::StatusOr<std::vector<nats::Incoming>> first = Pull(max_messages);
   const bool is_unanswered =
       absl::IsUnavailable(first.status()) && !nats::IsNobodyListens(first.status());
-  if (is_unanswered && prompt_->connection()->connected()) {
-    // The inbox of the pull is gone, so the server gives it no message any more. Without the
-    // consumer, 2.9 answers no pull either: the caller finds out why it is not there.
-    if (RefreshConsumer().ok()) first.emplace();
-  } else if (stalled_ && first.ok() && first->empty()) {
-    // The pull has waited. Ignore an error here, and below: the server has just answered.
-    RefreshConsumer().IgnoreError();
-    return first;
-  }
+  // The inbox of the pull is gone, so the server gives it no message any more. At once, so that
+  // another one stands behind it.
+  if (is_unanswered && prompt_->connection()->connected()) return PullWhenStalled();
   if (!first.ok() || !first->empty()) return first;
   base::SleepUnlessStopped(base::RealClock(), kSecondLook, {});
   absl::StatusOr<std::vector<nats::Incoming>> second = Pull(max_messages);

@@ -2,6 +2,7 @@
 #include "muster/queue/jetstream/waiting_pulls.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,10 @@ namespace {
 
 // What the server has sent before it hears that the subscription ends is here within a round trip.
 constexpr absl::Duration kDrainTimeout = absl::Seconds(1);
+
+// A pull of Ask waits for so long at the server. It is taken over until the second half of this, so
+// that the next one waits beside it when it expires.
+constexpr absl::Duration kAskedPull = absl::Seconds(4);
 
 absl::Status EndOf(const nats::Incoming& status) {
   switch (status.status) {
@@ -57,8 +62,43 @@ WaitingPulls::~WaitingPulls() {
 
 absl::StatusOr<std::unique_ptr<queue::QueueStore::Wait>> WaitingPulls::Begin(
     const queue::QueueId& queue, absl::Duration patience, Take take) {
-  MUSTER_RETURN_IF_ERROR(Subscribe());
   const absl::Duration now = clock_->Monotonic();
+  return Enter({queue, now, now + patience, std::move(take), /*leaves_pull=*/false});
+}
+
+absl::StatusOr<std::optional<nats::Incoming>> WaitingPulls::Ask(const queue::QueueId& queue,
+                                                                absl::Duration patience) {
+  base::Mutex mu;
+  base::CondVar came;
+  std::optional<absl::StatusOr<nats::Incoming>> answer;
+  const absl::Duration now = clock_->Monotonic();
+  const auto take = [&](absl::StatusOr<Arrival> arrival) {
+    base::MutexLock lock(&mu);
+    if (arrival.ok()) {
+      answer.emplace(std::move(arrival->message));
+    } else {
+      answer.emplace(arrival.status());
+    }
+    came.NotifyAll();
+    return true;
+  };
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<queue::QueueStore::Wait> wait,
+                          Enter({queue, now, now + kAskedPull, take, /*leaves_pull=*/true}));
+  {
+    base::MutexLock lock(&mu);
+    const auto until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
+    while (!answer.has_value() && came.WaitUntil(&mu, until)) continue;
+  }
+  wait.reset();
+  if (!answer.has_value() || absl::IsNotFound(answer->status())) return std::nullopt;
+  return *std::move(answer);
+}
+
+absl::StatusOr<std::unique_ptr<queue::QueueStore::Wait>> WaitingPulls::Enter(Entry entry) {
+  MUSTER_RETURN_IF_ERROR(Subscribe());
+  const queue::QueueId queue = entry.queue;
+  const absl::Duration patience = entry.until - entry.asked;
+  bool pulls = true;
   uint64_t id = 0;
   {
     base::MutexLock lock(&mu_);
@@ -66,12 +106,14 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore::Wait>> WaitingPulls::Begin(
       return absl::ResourceExhaustedError(
           absl::StrCat("this process waits for messages ", kMaxWaits, " times already"));
     }
-    id = ++last_id_;
-    entries_[id] = {queue, now, now + patience, std::move(take)};
+    if (entry.leaves_pull) id = TakeOver(queue, entry.asked);
+    pulls = id == 0;
+    if (pulls) id = ++last_id_;
+    entries_[id] = std::move(entry);
   }
   // Before the pull: its message may come at once.
   auto handle = std::make_unique<Handle>(this, id);
-  if (connection_->connected()) MUSTER_RETURN_IF_ERROR(Pull(id, queue, patience));
+  if (pulls && connection_->connected()) MUSTER_RETURN_IF_ERROR(Pull(id, queue, patience));
   return handle;
 }
 
@@ -108,6 +150,7 @@ void WaitingPulls::PullAgain() {
   {
     const absl::Duration now = clock_->Monotonic();
     base::MutexLock lock(&mu_);
+    left_.clear();
     for (const auto& [id, entry] : entries_) {
       if (entry.until > now) again.push_back({id, entry.queue, entry.until - now});
     }
@@ -126,10 +169,13 @@ std::optional<WaitingPulls::Entry> WaitingPulls::Match(const nats::Incoming& mes
     uint64_t id = 0;
     if (absl::ConsumePrefix(&token, absl::StrCat(inbox_, ".")) && absl::SimpleAtoi(token, &id)) {
       found = entries_.find(id);
+      left_.erase(id);
     }
   } else if (const auto queue = QueueOfStream(StreamOfAck(message.reply)); queue.has_value()) {
-    found = std::find_if(entries_.begin(), entries_.end(),
-                         [&](const auto& entry) { return entry.second.queue == *queue; });
+    const auto is_of_it = [&](const auto& entry) { return entry.second.queue == *queue; };
+    found = std::find_if(entries_.begin(), entries_.end(), is_of_it);
+    // It is not known which pull this message has used up.
+    std::erase_if(left_, is_of_it);
   }
   if (found == entries_.end()) return std::nullopt;
   running_ = found->first;
@@ -156,8 +202,23 @@ void WaitingPulls::OnMessage(const nats::Incoming& message) {
 
 void WaitingPulls::End(uint64_t id) {
   base::MutexLock lock(&mu_);
-  entries_.erase(id);
+  if (const auto ended = entries_.find(id); ended != entries_.end()) {
+    const Entry& entry = ended->second;
+    if (entry.leaves_pull) left_[id] = {entry.queue, entry.until};
+    entries_.erase(ended);
+  }
   while (running_ == id) changed_.Wait(&mu_);
+}
+
+uint64_t WaitingPulls::TakeOver(const queue::QueueId& queue, absl::Duration now) {
+  std::erase_if(left_, [now](const auto& left) { return left.second.until <= now; });
+  const auto found = std::find_if(left_.begin(), left_.end(), [&](const auto& left) {
+    return left.second.queue == queue && left.second.until - now >= kAskedPull / 2;
+  });
+  if (found == left_.end()) return 0;
+  const uint64_t id = found->first;
+  left_.erase(found);
+  return id;
 }
 
 }  // namespace muster::queue::jetstream

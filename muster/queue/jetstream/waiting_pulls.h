@@ -15,7 +15,10 @@
 // that, the subscription is drained, so that no message is on its way to a process that is gone.
 //
 // nats-server 2.9 does not always say that a pull has expired (seen with 2.9.10): a caller that
-// waits ends the wait by a clock of its own.
+// waits ends the wait by a clock of its own. It also forgets a message that is due again, until its
+// lease ends, if the only pull that waits has expired, or was given up, a moment ago (consumer.go:
+// "sseq--"). So whoever asks every few milliseconds leaves pulls of seconds behind, which the next
+// call takes over (Ask).
 #pragma once
 
 #include <cstdint>
@@ -64,6 +67,13 @@ class WaitingPulls {
                                                                  absl::Duration patience, Take take)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Waits here for one message, for `patience` at most; nullopt: none came. Its lease began after
+  // the call did. What comes after the call, until it is called again, is given back at once.
+  // ResourceExhausted: as Begin. Unavailable: the pull cannot be sent, or the server has ended it.
+  absl::StatusOr<std::optional<nats::Incoming>> Ask(const queue::QueueId& queue,
+                                                    absl::Duration patience)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   class Handle;
   struct Entry {
@@ -71,9 +81,21 @@ class WaitingPulls {
     absl::Duration asked;  // monotonic
     absl::Duration until;  // likewise
     Take take;
+    bool leaves_pull;  // to the next Ask
+  };
+  // A pull that waits at the server, and that no entry waits for.
+  struct LeftPull {
+    queue::QueueId queue;
+    absl::Duration until;  // monotonic
   };
 
   absl::Status Subscribe() ABSL_LOCKS_EXCLUDED(mu_);
+  // Makes an entry, and sends its pull unless one was left for it.
+  absl::StatusOr<std::unique_ptr<queue::QueueStore::Wait>> Enter(Entry entry)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Finds a pull that was left for an entry of `queue`, and forgets it. 0: there is none.
+  uint64_t TakeOver(const queue::QueueId& queue, absl::Duration now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Pull(uint64_t id, const queue::QueueId& queue, absl::Duration patience);
   void PullAgain() ABSL_LOCKS_EXCLUDED(mu_);
   void OnMessage(const nats::Incoming& message) ABSL_LOCKS_EXCLUDED(mu_);
@@ -92,6 +114,7 @@ class WaitingPulls {
   base::Mutex mu_;
   base::CondVar changed_;
   std::map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mu_);  // by id: the oldest first
+  std::map<uint64_t, LeftPull> left_ ABSL_GUARDED_BY(mu_);  // by id; each for seconds
   uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t running_ ABSL_GUARDED_BY(mu_) = 0;  // the wait whose take runs; 0: none
 };

@@ -4,6 +4,7 @@
 #include "muster/queue/jetstream/waiting_pulls.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
@@ -233,6 +235,20 @@ TEST_P(WaitingPullsTest, CountAtTheServerForAllProcesses) {
   const auto two = other.store->AwaitMessage(queue_, absl::Minutes(1), there.Taker()).value();
   while (store().Stats(queue_)->waits < 2) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(other.store->Stats(queue_)->waits, 2) << "each process sees those of both";
+}
+
+TEST_P(WaitingPullsTest, LeaveOnePullToTheNextAsk) {
+  WaitingPulls waits(client_->prompt.get(), base::RealClock());
+  for (int i = 0; i < 10; ++i) {
+    const auto asked = waits.Ask(queue_, absl::Milliseconds(1));
+    ASSERT_TRUE(asked.ok()) << asked.status();
+    EXPECT_FALSE(asked->has_value());
+  }
+  EXPECT_EQ(AtServer(), 1);
+  Put("a");
+  std::optional<nats::Incoming> message;
+  while (!message.has_value()) message = waits.Ask(queue_, absl::Minutes(1)).value();
+  EXPECT_EQ(message->data, "a") << "what came between two calls has come again";
 }
 
 TEST_P(WaitingPullsTest, RefuseAPatienceThatIsNone) {
