@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The retail job as a query of DuckDB: what one would write where nothing need be durable, retried or
 accounted for. Called by bench/end_to_end, with a Python that has the package duckdb.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """muster's side of bench/calls/call_bench, with the package of clients/python on the path.
 
     muster_calls.py work ADDRESS                        the handler, until SIGTERM

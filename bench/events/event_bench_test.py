@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs event_bench on a few events: event_bench_test.py EVENT_BENCH SOURCE_DIR
 
 It checks the order of what it reads itself, and fails when that is wrong.

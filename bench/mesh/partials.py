@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds up the partial results that workers of Celery, BullMQ and Asynq store for the retail job.
 
 A partial is JSON: how many transactions an item has, how many of them are rejected, and for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts what mesh_bench measures: a nats-server, and a mesh of muster's programs on it."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mesh_bench runs on Redis: Celery, BullMQ and Asynq, those of them that are installed."""
 
 import contextlib

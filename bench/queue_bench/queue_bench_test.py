@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs queue_bench on a few messages and checks that its output is complete.
 
     queue_bench_test.py QUEUE_BENCH

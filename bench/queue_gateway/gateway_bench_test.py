@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the load of gateway_bench on a few messages: gateway_bench_test.py GATEWAY_LOAD GATEWAY ENGINE_LOAD
 
 The load fails itself where a reply is not the one that it should be.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the installed ones of Celery, BullMQ and Asynq on a few items: queues_test.py SOURCE_DIR
 
 The benchmark must leave out a queue that is not installed, and say how to install it.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the rival on a small input: rival_test.py RIVAL SOURCE_DIR
 
 Its measurements are void unless its totals are right; the rival checks the totals itself.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package muster submits batches to a mesh, follows them, reads what was counted, and serves handlers.
 //
 // README.md begins with complete programs; docs/api.md says which error comes when.

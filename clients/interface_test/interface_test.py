@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One list of scenarios that every client passes, on one mesh of real programs: see README.md here.
 
     interface_test.py CLIENT     runs each scenario with the client: python, go or typescript. 77: it is not built

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes a folder that has the whole package, to be put on PYTHONPATH.
 
     make_package.py FOLDER

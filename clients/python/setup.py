@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds the version and what protoc writes to the package; all else is in pyproject.toml.
 
 A clone has both beside this folder. A source distribution has taken them along: what protoc writes

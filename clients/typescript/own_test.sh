@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+
 # Runs what scripts/test has built of this package where npm is installed. 77: it has not.
 #
 #   own_test.sh package    the package's own tests

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # The storage service's own clients, in Python, JavaScript, Go, Java and Rust, of today and of years ago: what the
 # tests of the queue gateway speak to it with. Sourced, after say.sh.

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # The clients in other languages than Python, for the tests that run them. Sourced, after say.sh.
 

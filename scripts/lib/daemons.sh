@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash disable=SC2154  # the script that sources this sets $daemons
 # Named programs that stay in the background after the script that started them has ended. Sourced,
 # after say.sh, by a script that sets `daemons` to a folder with these files of each program:

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # The handler written in Go, for the tests that run it. Sourced, after say.sh.
 

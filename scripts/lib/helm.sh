@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # Helm, for the tests of the chart in helm/muster, built from its Go modules. Sourced, after say.sh.
 

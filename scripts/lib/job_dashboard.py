@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of the dashboard of a single job, muster-job.json."""
 
 from panels import BUSY, USEFUL, WASTED, arrived, chosen, completed, most, panel, quantile, rate, total, zero_without

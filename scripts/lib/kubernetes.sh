@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # A real Kubernetes for tests: the released programs, built from their Go modules. Sourced, after say.sh.
 #

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # Which nats-server programs the tests run against. Sourced, after say.sh.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes an OCI image layout in a tar (image-spec 1.0): one layer, one image."""
 
 import gzip

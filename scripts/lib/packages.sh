@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash disable=SC2034  # the lists are for those who source this file
 # The Debian packages that muster needs, and how they get onto the machine. Sourced, after say.sh.
 # The names are the same on Debian 12 and 13.

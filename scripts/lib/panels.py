@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What dashboards are made of: PromQL, and panels before they have a place. scripts/make_dashboards writes them."""
 
 PANEL_HEIGHT = 8

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # The rows of docs/proof.md, and the mark of commits that passed the gate. Sourced, after say.sh.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Puts a row into the table of a proof page, in the place of the row of the same step.
 
   proof_page.py PAGE STEP COMMIT DATE COUNTED RESULT

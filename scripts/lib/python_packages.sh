@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # Python packages that some tests need and that Debian lacks, or has in too old a version: another NATS
 # client, and the libraries of the Python handler (examples/grpc_handler). Sourced, after say.sh.

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # The processes that a scaling agent has started on this machine. Its state folder has for each
 #

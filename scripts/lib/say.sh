@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # The scripts' output and usage errors. Sourced by every script here; expects bash.
 
@@ -28,6 +30,6 @@ misuse() {
 # A usage error unless the option $2 has a value, which $1 describes; "$@" of the script follows.
 needs() { [ -n "${3:-}" ] || misuse "$2 needs $1"; }
 
-# Prints the comment at the script's head. $0 is relative to the folder in which the script was
-# called.
-show_help() { (cd "$OLDPWD" && sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "$0"); }
+# Prints the comment at the script's head, which its licence precedes. $0 is relative to the folder in which the
+# script was called.
+show_help() { (cd "$OLDPWD" && sed -n '4,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "$0"); }

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Reads what ctest wrote of a run, and of the second try of its failed tests.
 
   test_results.py count RESULTS [BEFORE]    "N passed, N failed[, N skipped]"; BEFORE others passed, too

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # A real OpenTelemetry Collector and a real Jaeger for tests of traces, built from their Go modules. Sourced,
 # after say.sh.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of what brokers and initiators have stored."""
 
 import contextlib

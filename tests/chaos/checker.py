@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges the history of a run: checker.py HISTORY prints each violation, and exits with 1 if there is
 one.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checker finds each violation that is planted in a sound history."""
 
 import copy

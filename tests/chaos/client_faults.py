@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What clients and operators do at a bad moment."""
 
 import contextlib

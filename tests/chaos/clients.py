@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clients of a run: they submit, cancel and redrive through the command line, as users do.
 
 A client whose command fails does not know what became of it, and tries again until it knows.

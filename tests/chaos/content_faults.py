@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of the files in which initiators keep the content that items refer to."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of one seed: a mesh under attack, healed, recorded."""
 
 import ctypes

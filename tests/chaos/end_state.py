@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heals a mesh after the attack, waits until its work is done, and records what it came to."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a fault of a run is, and what of a mesh it may hit."""
 
 ROLES = ("initiator", "controller", "processor", "agent", "nats")

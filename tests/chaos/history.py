@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of one run: what clients did and saw, what was done to the mesh, and what it came to.
 
 A line of JSON for each event. `at` is the machine's monotonic clock in seconds, which all of its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mesh of real programs on loopback, with a proxy on each way between them, for faults to break."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches a run from outside: the report's file, an initiator's list, and the messages on their way."""
 
 import contextlib

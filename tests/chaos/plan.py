@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run will do, as a pure function of its seed and of the faults that it may use."""
 
 import random

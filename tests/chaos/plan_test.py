@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same seed draws the same plan, and the seeds of the gate have all of what an ordinary run has."""
 
 import collections

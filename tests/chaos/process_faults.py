@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of programs, of the connections between them, and of their disks."""
 
 import contextlib

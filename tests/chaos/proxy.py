@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A TCP proxy on loopback that a test cuts, slows down and lets hang."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link passes, holds and cuts what goes through it."""
 
 import contextlib

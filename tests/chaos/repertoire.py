@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All faults of the driver, and those of an ordinary run."""
 
 import broker_faults as broker

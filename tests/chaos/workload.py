@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The work of a run: a job that adds up amounts by key, its handler, and batches for it.
 
 A line is "KEY AMOUNT [PADDING]". Some keys make trouble:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that what the pages point at is there.
 
     docs_test.py REPOSITORY

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds muster against docs/job_file.md: `muster job check` takes every example and every bound, and refuses
 what lies just beyond it; a batch is counted at every bound."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs what pages tell their readers to save and to run, in the pages' own words.
 
     pages_test.py PAGE.md…

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # shellcheck shell=bash
 # Machines that have nothing: a minimal Debian made by debootstrap in a folder, entered with chroot.
 # Sourced, after say.sh.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What `helm test` runs: its script against answers that it must refuse, and against a real mesh whose
 programs get the options, the certificates, the policy and the NATS configuration of the chart.
 

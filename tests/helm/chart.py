@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the chart share: helm, and the manifests that it renders.
 
 They run with Helm 3, and with MUSTER_TEST_HELM=4 with Helm 4.

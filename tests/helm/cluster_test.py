@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The chart installed on a real API server with RBAC and controllers, which has no nodes: what is made is
 checked and admitted, and no container runs. With Helm 4 also releases that go from one Helm to the other.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What holds for the manifests of the chart, whatever the values."""
 
 import json

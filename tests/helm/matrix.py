@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sets of values that a cluster might be given, and what the chart renders of each."""
 
 import functools

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The NATS servers of the chart, and one that is there already."""
 
 import base64

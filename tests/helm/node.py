@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mesh of the chart on a Kubernetes whose pods really run, and a slow job for it.
 
 tests/kubernetes/with_node starts such a cluster, or MUSTER_TEST_KUBECONFIG and MUSTER_TEST_IMAGE name one.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The chart on a Kubernetes whose pods really run: installed, tested by its own test, scaled from zero by
 the agent, and disturbed in mid-batch. Every batch must end with exact totals and a receipt.
 

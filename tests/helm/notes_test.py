@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the chart tells its user: the notes, the reference of its values, and the script of `helm test`."""
 
 import pathlib

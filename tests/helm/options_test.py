@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the chart tells the services of itself: options and variables that they know."""
 
 import functools

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Values that contradict each other or repeat are refused by their names."""
 
 import re

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Who sets the replicas of a pool, and how the chart hands them over."""
 
 import json

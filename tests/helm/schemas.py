@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON schemas for kubeconform, out of the documents that tests/helm/documents fetches.
 
 A schema is strict: a field that its document does not name is an error, as it is for the API server with

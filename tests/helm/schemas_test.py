@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The manifests of the chart against the schemas of Kubernetes 1.31 to 1.36, strictly, by kubeconform.
 
 scripts/test makes both. Custom resources have schemas, too: those of cert-manager, the

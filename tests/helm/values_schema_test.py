@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The schema of the values: what it refuses, and that it is complete."""
 
 import json

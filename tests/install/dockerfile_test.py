@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Looks into deploy/docker/Dockerfile: what it copies is there and not ignored, the image is not root's,
 no base is a moving `latest`, and it is the same image as that of scripts/image. What it builds is shown
 by tests/fresh_machine/dockerfile.

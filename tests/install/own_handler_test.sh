@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Usage: own_handler_test.sh CMAKE BUILD_DIR COMPILER WORK_DIR
 set -euo pipefail
 cmake=$1 build=$2 compiler=$3 work=$4

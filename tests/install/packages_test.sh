@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
 # Makes the Debian packages of a build and looks into them. What they do on a machine is shown by
 # tests/fresh_machine/packages.
 # Usage: packages_test.sh CPACK BUILD_DIR WORK_DIR

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drill of docs/operations/backup.md: back up every store of a mesh, destroy the mesh, restore it.
 
 Each test has a batch that is done and one in mid-work. It takes its copies by the commands of the page,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What no record can be blamed for costs none: programs that cannot start, or that end between items."""
 
 import json

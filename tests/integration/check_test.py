@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damage of stored data in mid-batch: `muster check` names it, `--repair` mends it, and the same run
 ends with the totals of an independent sum.
 

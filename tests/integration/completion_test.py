@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The output of `muster completion`, in the shells that it supports."""
 
 import shutil

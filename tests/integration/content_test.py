@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Items whose messages refer to the content: what happens when the source changes or goes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two controllers of one mesh: one counts, the other is standby and takes over.
 
 The programs, the NATS server and the report are real. Each test breaks the one that counts in mid-batch.

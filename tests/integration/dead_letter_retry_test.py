@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Items that died of a bug are retried with the mended handler, each record once, on `muster up`."""
 
 import collections

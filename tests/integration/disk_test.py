@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A disk that is full, and one that cannot be written (small_disk.py)."""
 
 import json

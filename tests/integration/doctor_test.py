@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `muster doctor` says of a mesh of real programs: why work is not done, and what woke the
 workers."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server under more connections, or with fewer threads, than its process can have."""
 
 import socket

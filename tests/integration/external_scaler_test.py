@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """KEDA's calls to scaling agents of a real mesh: as KEDA makes them, over one channel to all agents.
 
 The stub is made from the proto by gRPC's own plugin for Python. The test is KEDA's other half, too: it

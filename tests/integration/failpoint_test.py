@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dies at every failpoint in turn: after every death, the same command again ends with the totals of
 an independent sum.
 

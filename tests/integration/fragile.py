@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A batch whose totals are known without muster, and a muster that dies where a test tells it to.
 
 FragileTest runs fragile_muster, whose handler (fragile_handler.cc) does what lines say; the

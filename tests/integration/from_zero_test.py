@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mesh that has no processors while it has no work: batches of a linked handler wake it.
 
 Its handler is linked into processors, so the handler version of a batch is unknown while no processor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the integration tests share: a muster to run, inputs, and an independent sum.
 
 The tests know muster only by its command line; they share no code with it.

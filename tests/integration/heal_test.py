@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damage that muster mends by itself, and damage that an administrator mends with it."""
 
 import json

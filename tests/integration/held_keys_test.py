@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs with `on_poison: hold`: what waits behind a dead letter, and how it goes on."""
 
 import json

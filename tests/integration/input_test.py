@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad input never stops muster: it refuses or rejects unreadable input, with line and reason."""
 
 import bz2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A batch's trace as Jaeger tells it, which has it from an OpenTelemetry Collector, which has it from a mesh of
 real programs: every span with its kind, links and attributes, also after a kill.
 

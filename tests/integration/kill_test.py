@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 at random instants, then the same command again: nothing lost, nothing counted twice.
 
     kill_test.py [KILLS [SEED]]      (MUSTER names the program; defaults: 50 kills, a random seed)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mesh whose processors a scaling agent starts and stops, and observers of it.
 
 Bills like the retail job, but takes a given time for each item, with one thread for each processor:

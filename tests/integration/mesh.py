@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mesh of real programs on loopback, for a test to observe and to break."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of tests of a whole mesh: a case that starts one, and one whose work is held up."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests of mesh_test and rolling_test on the last server of MUSTER_NATS_SERVERS."""
 
 import harness

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scripts/mesh with a scaling agent: it comes up, works off a batch from zero processors, and leaves no
 process behind.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The services and the command line together, and their behavior in deaths and outages.
 
 The programs, the NATS server and their connections are real. MUSTER_NATS_SERVERS names the servers to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metrics of a mesh of real programs: they are what the batch's own report says, they are complete, and a
 Prometheus can read them."""
 

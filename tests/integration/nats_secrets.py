@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Certificates and credentials by which a server trusts a program, and a program trusts a server.
 
 openssl makes all of them, for one test.

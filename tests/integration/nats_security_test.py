@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A NATS server that authenticates its clients, and services that authenticate their server.
 
 The server, its certificates and its credentials are real.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backup and restore of a stream of a running NATS server: the requests behind `nats stream backup` and
 `nats stream restore`."""
 

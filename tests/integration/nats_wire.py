@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Just enough of the NATS protocol to read messages in a stream, and to replace them."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs with order_by: the calls of the handler for each key, as the handler has written them down."""
 
 import json

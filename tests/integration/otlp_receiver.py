@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An OpenTelemetry collector for tests: it keeps what it is sent by OTLP over gRPC, or hangs."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a mesh of real programs sends to an OpenTelemetry collector: one trace for a batch, in which nothing is
 missing, also after a kill; its metrics; its logs. A collector that hangs keeps no work waiting."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values back on a mesh of real programs over NATS: kill -9 of every role in mid-batch changes no byte of
 what comes out."""
 

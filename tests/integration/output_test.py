@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values back: what handlers return comes out byte for byte, once and in the order of the input, however
 often programs are killed with SIGKILL.
 

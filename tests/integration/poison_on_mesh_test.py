@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One bad transaction among many, on a mesh: its cost for its item and for the others.
 
 On JetStream the first attempts of all claimed items begin together, by one note: when an item kills a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One bad transaction among many: its cost for its item and for the others."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of work that share processors and do not hold each other up."""
 
 import json

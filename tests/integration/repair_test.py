@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ordinary repairs: a mended handler, a night that was killed, a redrive, a report that is put back.
 
 The sum that README documents has each input once afterwards, and what is not exact says so.

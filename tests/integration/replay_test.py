@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster replay: scaling policies on a trace, from the outside."""
 
 import csv

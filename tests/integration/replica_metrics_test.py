@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replicas that a scaling agent starts as processes serve metrics, and Prometheus is told where."""
 
 import json

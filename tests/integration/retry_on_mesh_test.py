@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a batch has rejected is retried, each record once, over deaths at the worst moments."""
 
 import collections

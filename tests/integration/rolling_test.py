@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two releases of muster side by side, while a batch is in progress.
 
 Only one release exists here, so the tests imitate the other one. An item of a newer initiator is an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole mesh whose services show each other certificates, under the policy of docs/policy.md.
 
 The certificates are real, and the policy is the page's own text.

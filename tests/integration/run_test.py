@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster run` from the outside: what a user sees."""
 
 import contextlib

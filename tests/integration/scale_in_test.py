@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale-in never kills work: processors come and go a hundred times while a batch runs.
 
 An agent starts them as processes of this host and releases them while they hold work. The handler

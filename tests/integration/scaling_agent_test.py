@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scaling agent beside the services, on a real NATS server: its readings, decisions and answers.
 
 Needs Debian's grpcio: the tests call the agent over gRPC, as its clients do.

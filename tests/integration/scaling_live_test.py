@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scaling agent at work: it starts and stops real processors as batches come and go.
 
 The handler is slow by design, so that the promise needs several replicas on every machine.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules on a mesh with two initiators: each occurrence makes one batch, also when initiators die
 between any two steps of it, and what was missed while none ran is made up for as the schedule says.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A disk of a given size for a test: a tmpfs in a mount namespace of the test's own."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processors that are parked until a release, and `muster release`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services that are told to stop while the NATS server is away end in order, and lose nothing."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An event stream and the records of ownership on a cluster of three NATS servers, of which one dies while
 events are appended and read."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mesh whose streams are wrong: created by another program with other settings, lost with all of the
 NATS server's data, or set back to a copy of before. The tests run on each server that MUSTER_NATS_SERVERS
 names."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/operations/three_hosts.md, run as it is printed.
 
 Each host is a network namespace on one bridge, with /etc, /var and /usr/local of its own (an overlay

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A batch whose programs send their spans to a receiver: what its trace has to be."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two whole meshes on one NATS server, as by mistake: every total is exact, or is said not to be.
 
 Each has an initiator, a controller and processors of its own, with data directories of their own. Both work on the same

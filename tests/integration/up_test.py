@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`muster up`: a whole mesh in one process, with its engine in the data directory or on NATS."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An initiator that ends in the middle of an upload, seen by a client of its protocol: killed, with
 its content shortened by a power cut, and restored from a backup.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The output of muster: its words, its streams and its exit codes."""
 
 import contextlib

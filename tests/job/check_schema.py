@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds schema/KIND.schema.json against the samples in tests/KIND: it must accept what the parser
 accepts, and refuse what the parser refuses, except for files with '# beyond the schema'.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The scaling agent and hundreds of pods: what it asks of a real API server, and how long answers take.
 
 kwok plays the nodes: pods get Ready, and nothing runs in them. tests/kubernetes/with_fake_nodes starts the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A real KEDA on a real API server scales a pool of the chart by the number of a real scaling agent.
 
 KEDA's operator and its metrics adapter run as programs of this machine, as scripts/kubernetes build keda makes

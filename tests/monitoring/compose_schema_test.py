@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The compose file is one by the schema of the Compose specification, as docker compose reads it.
 
 compose_schema is built with Go for it, from compose_schema/main.go. Skipped where there is no Go, or its modules

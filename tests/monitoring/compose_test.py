@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The compose file: what its services are told is what their programs know, and they find each other.
 
 No container is started: the services run as processes of this machine. The programs that MUSTER and MUSTER_…_PROGRAM name tell which options there are.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds the dashboards and the alerts to an hour in which a mesh has no work: zeros, not gaps, and no alert.
 
 A real mesh works off a burst in time, and a real Prometheus reads it until it has been idle for half a minute.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Rules that the dashboards, the alerts and their runbooks keep, read from the files alone.
 
 The program that MUSTER names tells which commands there are.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs every query of the dashboards and the alerts against a real Prometheus that has watched a real mesh.
 
 The mesh gets a burst with poison, rejected and repeated items, at first without processors and controller;

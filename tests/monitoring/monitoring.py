@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of dashboards and alerts share: the files, and the metrics that a query names."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prometheus's own checks: of the rules, and of the tests of each: alerts fire and resolve, records are right."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the storage service's own clients sign is accepted: each operation, by shared key and by SAS.
 Their packages are found by scripts/test; without them the tests are skipped."""
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Prints each request that the storage service's JavaScript client makes of a queue, one JSON object
 // in each line: {"method","url","headers","operation"}. Run it with NODE_PATH at @azure/storage-queue.
 "use strict";

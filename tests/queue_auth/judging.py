@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests share: requests as queue_auth_judge reads them, and its verdicts."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints each request that the storage service's Python client makes of a queue, one JSON object in
 each line. Run it by a Python that has azure-storage-queue."""
 

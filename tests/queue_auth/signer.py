@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A signer of requests, written from the service's published rules and from nothing else here."""
 
 import base64

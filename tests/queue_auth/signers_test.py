@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random requests: what the signer of this folder signs is accepted, and with any one part changed it
 is refused. A failure prints the seed; MUSTER_TEST_SEED sets it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `muster queue` does with the queues of a running gateway. MUSTER names the command."""
 
 import http.client

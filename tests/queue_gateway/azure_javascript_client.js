@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // @azure/storage-queue as a client of scenarios_test.py: reads an operation in JSON from each line of its input,
 // does it by the SDK, and writes what the SDK answers. CONNECTION names the gateway, NODE_PATH the SDK's folder,
 // and STORAGE_QUEUE the name of the SDK in it; with OWN_RETRIES the SDK repeats calls as it does by itself.

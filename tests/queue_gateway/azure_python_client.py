@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The azure-storage-queue of this Python, of any version 12, as a client of scenarios_test.py: reads an operation
 in JSON from each line of its input, does it by the SDK, and writes what the SDK answers.
 CONNECTION names the gateway; with OWN_RETRIES the SDK repeats calls as it does by itself."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that do operations of the queue gateway by the clients of scenarios.json, one client each."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """curl as a client of scenarios_test.py: each operation by its REST form, one process of curl for each request."""
 
 import subprocess

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Azure's own SDK for JavaScript, with a token and without a key of the account: gets a user delegation key, signs
 // for one queue with it, and hands that on. MUSTER_AZURE_NODE_MODULES and STORAGE_QUEUE name the SDK, SERVICE is
 // the gateway's address and TOKEN a bearer token.

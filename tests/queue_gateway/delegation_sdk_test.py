@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts a gateway with HTTPS and tokens for delegation_sdk_test.mjs. MUSTER_AZURE_NODE_MODULES is a folder that
 has the SDK by the name in the argument."""
 

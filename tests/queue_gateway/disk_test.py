@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gateway whose disk is full: what it says of writes, that it reads on, and that all it has answered 201 is there
 when there is room again. MUSTER names the command."""
 

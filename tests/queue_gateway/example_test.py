@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """examples/gateway_orders as its README says: orders by Azure's SDK for Python, a worker in C++, invoices
 back by the SDK. MUSTER_AZURE_PYTHON is a Python that has the SDK, ORDER_WORKER the worker, MUSTER the
 command."""

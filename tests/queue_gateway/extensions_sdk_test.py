@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gateway does beyond Azure's contract, by the unmodified SDK: visibility timeouts that fit the work,
 as the paper of Azure Storage has them, poison queues and puts that are stored once."""
 

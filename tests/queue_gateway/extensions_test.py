@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gateway does beyond Azure's contract, from the outside: gets that wait for a message, poison
 queues, and puts that are stored once; also when the gateway is killed."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of muster-queue-gateway share: the program, and requests that are signed here, by the
 published rules, with nothing of muster's.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Azure's own SDK for JavaScript, unmodified, on every operation. MUSTER_AZURE_NODE_MODULES is the folder
 // that has it by the name STORAGE_QUEUE, CONNECTION the connection string of a gateway, and UPDATES_TEXTS "yes" if its engine can.
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """KEDA's scaler for Azure queues on a gateway: what it takes for the length of a queue is how many messages are there,
 and it is active while there are some. Its calls are made by the client in Go (azure_go_client/keda.go)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gateway has answered holds when it is killed, and with it its NATS server, if it has one: each
 message of a 201 is there, and none that a 204 deleted comes back."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Celery does with a queue, by kombu and its transport for Azure's queues, unmodified: a task is produced,
 consumed and gone, those that wait are counted, and a purge takes them away. MUSTER_AZURE_CLIENTS has a Python with
 kombu."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What no proper client sends, byte by byte over a socket: it gets a proper error or its connection is
 closed, others are served as before, and nothing of it is left."""
 

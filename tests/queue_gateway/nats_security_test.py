@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gateway and its NATS server show each other who they are."""
 
 import contextlib

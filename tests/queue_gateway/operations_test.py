@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What operators do with a gateway: look at it, copy its data while it works, and mend what is damaged.
 MUSTER names the command."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requests of the paper of 2008, byte for byte over a socket, and their answers. Only what the examples mark as
 {name} is of today: the date, the signature by the key of the test, what the server makes."""
 

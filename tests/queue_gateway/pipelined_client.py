@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connection to a gateway that sends many requests before it reads their answers, for tests of millions of
 messages. A SAS in each address spares a signature of each request."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Azure's own SDK for Python, unmodified, on every operation. MUSTER_AZURE_PYTHON is a Python that has it."""
 
 import datetime

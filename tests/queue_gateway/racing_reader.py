@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reader of racing_readers_test.py: receives and deletes until the queue is empty, over several connections.
 
     racing_reader.py ADDRESS QUEUE SAS LEASE_SECONDS LOG

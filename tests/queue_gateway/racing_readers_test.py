@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two readers race for the messages of one queue, are killed and started again, and so is the gateway: each message is
 seen at least once, and one that was deleted never again. `racing_readers_test.py N` races for N messages."""
 

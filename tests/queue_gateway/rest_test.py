@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every operation by plain HTTP, and what the SDKs never send: the forms of 2008, curl, both kinds of
 addresses, a request that is none."""
 

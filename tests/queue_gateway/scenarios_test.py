@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scenarios of scenarios.json by one client, unmodified: `scenarios_test.py CLIENT`, with a name of the file's
 clients. What the file says that a client lacks, the client must lack, and everything else it must do."""
 

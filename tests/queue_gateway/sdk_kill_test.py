@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gateway that is killed while clients work, by Azure's own SDK for Python, unmodified: what was answered is there,
 and what was deleted stays away. `sdk_kill_test.py N` kills N times instead of three; MUSTER_AZURE_PYTHON is a Python
 that has the SDK. Over NATS the server lives on."""

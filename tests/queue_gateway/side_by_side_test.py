@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two gateways on one NATS server serve the same queues: what one does the other one sees, and what one
 gives the other one takes. And what becomes of them when a gateway or the server dies."""
 

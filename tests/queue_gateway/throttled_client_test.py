@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real client whose queue is beyond its target, with the retry policy that it has by itself:
 `throttled_client_test.py CLIENT`, with a name of the clients of scenarios.json. It prints what the client did, as seen
 between it and the gateway."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A certificate and a bearer token for gateways that ask for them."""
 
 import base64

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Adds up a retail CSV file independently, to compare a report of muster with it.
 
     tests/reference/retail_sum.py INPUT.csv                        prints the groups as JSON

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the gate and scripts/test over a small tree whose build and checks are stand-ins: what they say
 and leave behind when tests fail once, twice or not at all.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests scripts/make_retail and tests/reference/retail_sum.py with each other.
 
 Run by ctest: make_retail_test.py SOURCE_DIR

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What scripts/lib/oci_archive.py writes: the digests fit, and Kubernetes finds the image by its name."""
 
 import gzip

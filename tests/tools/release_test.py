@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs scripts/release over a copy of this repository's tree: what it refuses, and what it makes.
 
 Run by ctest: release_test.py SOURCE_DIR

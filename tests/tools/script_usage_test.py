@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests the scripts' usage errors and help texts: they must not install or build anything.
 
 Run by ctest: script_usage_test.py SOURCE_DIR

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Asynq's side of bench/mesh/mesh_bench.
 //
 //	asynq_bench work REDIS_URL         two workers, until SIGTERM

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BullMQ's side of bench/mesh/mesh_bench.
 //
 //   node bullmq_bench.cjs work REDIS_URL         two workers, until SIGTERM

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BullMQ's side of bench/calls/call_bench.
 //
 //   node bullmq_calls.cjs work REDIS_URL                two workers, until SIGTERM

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The retail job: the items of a file, and a worker's result for an item. It rejects the same lines
 // as examples/retail/handler.cc.
 'use strict';

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Celery's side of bench/mesh/mesh_bench.
 
     celery_bench.py work REDIS_URL         two worker processes, until SIGTERM

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Celery's side of bench/calls/call_bench.
 
     celery_calls.py work REDIS_URL                two worker processes, until SIGTERM

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of single records, on a mesh of real programs."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client against an initiator that breaks, waits and refuses on command."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the client does when a retry, a list of rejections or an output does not go through at once."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An initiator that does what a test tells it, for what a real one does only in bad moments."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Handlers as processors meet them: by the protocol, message by message."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package as its README installs it: by pip, into an environment, from a clone."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What clients/interface_test asks of each client, done with the Python package: see its README.md.
 
     interface_adapter.py                 answers calls, one line of JSON each

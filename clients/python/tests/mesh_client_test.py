@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package and a mesh of real programs."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event streams by the package, on a mesh of real programs."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a batch waits, as its submitter hears it: for each cause, `batch get`, `batch list`, `batch
 watch`, `batch submit --wait`, the Python client and `muster doctor` say the same sentence."""
 

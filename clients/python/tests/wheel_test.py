@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package as it is published: a source distribution and a wheel, built without a network from a tree
 that has the repository's files and no others."""
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Exact amounts, within the bounds that muster's processors have.
 import { BigNumber } from "bignumber.js";
 

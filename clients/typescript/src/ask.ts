@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Calls as promises and iterators.
 import type * as grpc from "@grpc/grpc-js";
 

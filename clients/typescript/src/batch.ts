@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a batch looks like to a client.
 import type { BatchStatus__Output } from "./generated/muster/v1/BatchStatus";
 import { toDate, toMilliseconds, toNumber } from "./protos";

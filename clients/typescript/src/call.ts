@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Calls: single records, and what became of them.
 import type { CallResponse__Output } from "./generated/muster/v1/CallResponse";
 import { OutputRecord, toColumns, toRecord } from "./output";

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Channels that are set up as muster's servers expect it.
 import { readFileSync } from "node:fs";
 import { createSecureContext, SecureContextOptions } from "node:tls";

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Client: submits batches to a mesh, follows them, and reads what was counted.
 import { randomUUID } from "node:crypto";
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The content of an upload, read once from front to back, and kept until it is durable elsewhere.
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a call can fail with, and its details.
 import * as grpc from "@grpc/grpc-js";
 

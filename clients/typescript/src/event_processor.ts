@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // EventProcessor: reads event streams as a member of a group.
 import { setTimeout as sleep } from "node:timers/promises";
 

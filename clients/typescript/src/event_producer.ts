@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // EventProducer: appends to event streams.
 import * as grpc from "@grpc/grpc-js";
 

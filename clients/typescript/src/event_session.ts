@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One call of ProcessEvents.
 import type * as grpc from "@grpc/grpc-js";
 

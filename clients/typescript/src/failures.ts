@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The transactions of a batch that are not in its results, with their records.
 import type * as grpc from "@grpc/grpc-js";
 

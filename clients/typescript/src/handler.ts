@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Serves a handler: the protocol of docs/grpc_handlers.md, around a function that works on an item.
 import * as grpc from "@grpc/grpc-js";
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One call of a processor, and what a handler is given.
 import type * as grpc from "@grpc/grpc-js";
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Output records: what handlers return for single transactions.
 import { BigNumber } from "bignumber.js";
 

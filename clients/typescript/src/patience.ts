@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How long a call that can be gone on with goes on trying while no server answers.
 import { setTimeout as sleep } from "node:timers/promises";
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The services and messages, made of the protos that the package brings.
 import * as path from "node:path";
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What was counted, and the proof of it.
 import { createHash } from "node:crypto";
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a handler makes of an item: exact sums, and the lines that it rejects.
 import type { BigNumber } from "bignumber.js";
 

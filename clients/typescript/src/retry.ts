@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a batch has rejected, once more.
 import type { RetryRejectionsRequest } from "./generated/muster/v1/RetryRejectionsRequest";
 import type { RetryRejectionsResponse__Output } from "./generated/muster/v1/RetryRejectionsResponse";

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a schedule looks like to a client.
 import type { Schedule__Output } from "./generated/muster/v1/Schedule";
 import type { ScheduleSpec } from "./generated/muster/v1/ScheduleSpec";

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a Client does with schedules.
 import { randomUUID } from "node:crypto";
 

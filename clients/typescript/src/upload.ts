@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Uploads a batch, and goes on where it was cut off.
 import type { SubmitHeader } from "./generated/muster/v1/SubmitHeader";
 import type { SubmitRequest } from "./generated/muster/v1/SubmitRequest";

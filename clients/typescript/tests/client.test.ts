@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The client against an initiator that breaks, waits and refuses on command.
 import * as assert from "node:assert/strict";
 import { once } from "node:events";

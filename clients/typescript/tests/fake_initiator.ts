@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An initiator that does what a test tells it, for what a real one does only in bad moments.
 import * as grpc from "@grpc/grpc-js";
 import { createXXHash128 } from "hash-wasm";

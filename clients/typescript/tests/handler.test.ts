@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Handlers as processors meet them: by the protocol, message by message.
 import * as assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

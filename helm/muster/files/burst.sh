@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+
 # What the pod of `helm test` runs: a burst from zero through the whole mesh. Its totals must be exact and its
 # receipt must say so, it must keep the promises of the values, and the processors must go again. Ends with a
 # table; with 1 and a line for each bound that was missed. The batch with its input, and the job, are deleted.

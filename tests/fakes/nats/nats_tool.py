@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What another client of NATS sees: does one thing with nats-py, for a test.
 
     nats_tool.py URL object-get BUCKET NAME        prints sha256 and size

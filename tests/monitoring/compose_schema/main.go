@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Holds a compose file to the schema of the Compose specification, and to what compose makes of it: the
 // library is the one that docker compose reads its files with. No engine runs.
 //

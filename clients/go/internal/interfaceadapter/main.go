@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What clients/interface_test asks of each client, done with this module: see its README.md.
 //
 //	interfaceadapter                 answers calls, one line of JSON each

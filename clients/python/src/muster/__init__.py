@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client of muster: submits batches, follows them, reads their reports, and serves handlers."""
 
 from muster._amounts import Unfit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact amounts, within the bounds that muster's processors have."""
 
 from __future__ import annotations

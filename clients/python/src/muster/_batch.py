@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a batch looks like to a client."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls: single records, and what became of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Channels that are set up as muster's servers expect it, and what their stubs look like to mypy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content of an upload, read once from front to back, and kept until it is durable elsewhere."""
 
 from __future__ import annotations

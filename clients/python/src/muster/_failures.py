@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The transactions of a batch that are not in its results, with their records."""
 
 from __future__ import annotations

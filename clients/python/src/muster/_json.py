@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON that keeps Decimals exact."""
 
 from __future__ import annotations

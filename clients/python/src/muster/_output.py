@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output records: what handlers return for single transactions."""
 
 from __future__ import annotations

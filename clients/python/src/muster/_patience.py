@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a call that can be gone on with goes on trying while nobody answers."""
 
 from __future__ import annotations

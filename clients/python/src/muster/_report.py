@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was counted, and the proof of it."""
 
 from __future__ import annotations

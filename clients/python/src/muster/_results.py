@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a handler makes of an item: exact sums, and the lines that it rejects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uploads a batch, and goes on where it was cut off."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Client: submits batches to a mesh, follows them, and reads what was counted."""
 
 from __future__ import annotations

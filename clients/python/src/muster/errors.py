@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a call can fail with: one class per gRPC code that muster answers, with its details."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serves a handler: the protocol of docs/grpc_handlers.md, around a function that works on an item."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """EventProducer and EventProcessor: append to event streams, and read them as a member of a group."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // etcd as it is released: where the API server keeps everything.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The controllers of Kubernetes as they are released: they make the pods of a Deployment.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The proxy of Kubernetes as it is released: it makes the addresses of services work on its node.
 package main
 

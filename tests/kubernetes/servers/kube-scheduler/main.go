@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The scheduler of Kubernetes as it is released: it gives pods to nodes.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The kubelet of Kubernetes as it is released: it runs the pods of its node.
 package main
 

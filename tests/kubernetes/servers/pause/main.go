@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The first process of each pod: it holds the pod's namespaces, and waits until it is told to end.
 package main
 
