@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Quotes: forecasts a batch before it is submitted. The initiator knows how it would split the
-// batch; the leading scaling agent knows how processors would work on its items.
+// BatchService: takes batches in and reports their status (proto/muster/v1/batch_service.proto).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,6 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
 #include "muster/base/clock.h"
-#include "muster/client/scaling_client.h"
 #include "muster/job/job_registry.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
@@ -26,6 +24,7 @@
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "muster/v1/batch_service.pb.h"
 #include "services/initiator/api/batch_watches.h"
+#include "services/initiator/api/quotes.h"
 #include "services/initiator/api/retries.h"
 #include "services/initiator/api/wait_reasons.h"
 #include "services/initiator/batch/record_reader.h"
@@ -35,31 +34,6 @@
 
 namespace muster::initiator::api {
 
-// Thread-safe.
-class Quotes {
- public:
-  // Not owned. Where no agent answers, the ledger's last batches say how fast the job is.
-  struct Sources {
-    job::JobRegistry* jobs = nullptr;
-    client::ScalingLeaderClient* agent = nullptr;
-    ledger::BatchLedger* ledger = nullptr;
-    base::Clock* clock = nullptr;
-  };
-
-  // `account` is that of the jobs' queues.
-  Quotes(const Sources& sources, std::string account)
-      : sources_(sources), account_(std::move(account)) {}
-
-  // Errors are those of BatchService.Quote and those of the agent. The item count follows from the
-  // job's limit of transactions per item; records so large that the byte limit cuts first make more
-  // items than the quote says.
-  absl::StatusOr<v1::QuoteResponse> Quote(const v1::QuoteRequest& request, absl::Duration timeout);
-
- private:
-  const Sources sources_;
-  const std::string account_;
-};
-
 // Uploads hold a thread each while they arrive: half of a server's threads at most. One whose
 // client sends nothing for a minute ends, and so does one that is idle for a second when another
 // needs its place; both may be resumed.
@@ -68,8 +42,6 @@ inline constexpr rpc::StreamLimits kUploadLimits = {
     .max_idle = absl::Minutes(1),
     .yields_after = absl::Seconds(1),
 };
-
-// BatchService: takes batches in and reports their status (proto/muster/v1/batch_service.proto).
 
 // Thread-safe.
 class BatchService final

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // On real servers on loopback.
-#include "services/initiator/api/batch_service.h"
+#include "services/initiator/api/quotes.h"
 
 #include <memory>
 #include <string>
@@ -16,6 +16,7 @@
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
+#include "services/initiator/api/batch_service.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/client/fake_scaling_agent.h"
 #include "tests/fakes/job/job_text.h"
