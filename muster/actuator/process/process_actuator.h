@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// ProcessActuator runs replicas as processes of this host. RestartBackoff delays the restarts of a
-// failing program.
+// ProcessActuator: replicas are processes of this host, for example muster-processor, each under a
+// keeper (replica_keeper.h).
+//
+// A state folder holds all state: the wanted numbers, the highest fencing token, and a record of
+// each replica (state_folder.h). An agent that opens the folder takes over the replicas in it, so a
+// restarted agent adopts the replicas of an earlier one. Agents of one host may share the folder.
+//
+// No replica stays unattended: without an agent a replica goes on for `unattended_limit`, then
+// drains. The wanted number then shrinks by that replica, so a returning agent does not replace it
+// until a new order asks for it. The same holds for replicas that ended with the whole machine.
+//
+// The actuator has no thread: Observe and Apply look after the replicas, and agents call Observe
+// each second.
 #pragma once
 
 #include <functional>
@@ -20,62 +31,13 @@
 #include "muster/actuator/orders.h"
 #include "muster/actuator/process/limits.h"
 #include "muster/actuator/process/replica_store.h"
+#include "muster/actuator/process/restart_backoff.h"
 #include "muster/actuator/process/state_folder.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/base/retry.h"
 #include "muster/os/file_descriptor.h"
 
 namespace muster::actuator::process {
-
-// RestartBackoff: how long the next start of one target's program waits after a failure, so that a
-// program which ends at once does not use up the host.
-//
-// Not thread-safe. Times are a clock's Monotonic().
-class RestartBackoff {
- public:
-  RestartBackoff();
-
-  // A replica ended by itself after it `ran` so long; `why` is for people. Failures before the next
-  // start is due count once.
-  void OnFailure(absl::Duration ran, std::string why, absl::Duration now);
-  // The program could not be executed at all.
-  void OnRefusal(absl::Status why, absl::Duration now);
-  // New replicas have started.
-  void OnStart(absl::Duration now);
-
-  // How long the next start must wait; zero: not at all.
-  absl::Duration WaitAt(absl::Duration now) const;
-  // The error of the last try to start; OK: the program could be executed.
-  const absl::Status& refusal() const { return refusal_; }
-  // The last failure and the wait until the next start, for people. Empty: there was no failure, or
-  // none for kWellAfter.
-  std::string Tell(absl::Duration now) const;
-
- private:
-  void Fail(bool in_a_row, std::string why, absl::Duration now);
-
-  base::IdleBackoff backoff_;
-  int failures_ = 0;  // in a row
-  std::string why_;
-  absl::Status refusal_;
-  absl::Duration failed_at_ = -absl::InfiniteDuration();
-  absl::Duration next_start_ = -absl::InfiniteDuration();
-};
-
-// ProcessActuator: replicas are processes of this host, for example muster-processor, each under a
-// keeper (replica_keeper.h).
-//
-// A state folder holds all state: the wanted numbers, the highest fencing token, and a record of
-// each replica (state_folder.h). An agent that opens the folder takes over the replicas in it, so a
-// restarted agent adopts the replicas of an earlier one. Agents of one host may share the folder.
-//
-// No replica stays unattended: without an agent a replica goes on for `unattended_limit`, then
-// drains. The wanted number then shrinks by that replica, so a returning agent does not replace it
-// until a new order asks for it. The same holds for replicas that ended with the whole machine.
-//
-// The actuator has no thread: Observe and Apply look after the replicas, and agents call Observe
-// each second.
 
 struct Program {
   std::string path;  // a name without a slash is looked up in PATH
