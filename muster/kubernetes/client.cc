@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
+#include "muster/kubernetes/line_splitter.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::kubernetes {
@@ -108,24 +109,6 @@ absl::Time TimeAt(const nlohmann::json& root, FieldPath path) {
   const std::string text = TextAt(root, path);
   if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return absl::InfinitePast();
   return time;
-}
-
-absl::Status LineSplitter::Take(absl::string_view piece,
-                                absl::FunctionRef<absl::Status(absl::string_view line)> on_line) {
-  while (!piece.empty()) {
-    const size_t end = piece.find('\n');
-    const absl::string_view part = piece.substr(0, end);
-    if (begun_.size() + part.size() > max_line_bytes_) {
-      return absl::UnavailableError("an event is too large");
-    }
-    begun_.append(part.data(), part.size());
-    if (end == absl::string_view::npos) return absl::OkStatus();
-    piece.remove_prefix(end + 1);
-    const std::string line = std::move(begun_);
-    begun_.clear();
-    if (!line.empty()) MUSTER_RETURN_IF_ERROR(on_line(line));
-  }
-  return absl::OkStatus();
 }
 
 // What an API server's answer means in muster's terms.

@@ -68,23 +68,6 @@ bool TruthAt(const nlohmann::json& root, FieldPath path);
 // RFC 3339. InfinitePast: there is none.
 absl::Time TimeAt(const nlohmann::json& root, FieldPath path);
 
-// LineSplitter: makes lines of pieces that end anywhere.
-
-// Not thread-safe.
-class LineSplitter {
- public:
-  explicit LineSplitter(size_t max_line_bytes) : max_line_bytes_(max_line_bytes) {}
-
-  // Hands each line that is whole, and not empty, to `on_line`; stops at its first error.
-  // Unavailable: a line is too long.
-  absl::Status Take(absl::string_view piece,
-                    absl::FunctionRef<absl::Status(absl::string_view line)> on_line);
-
- private:
-  const size_t max_line_bytes_;
-  std::string begun_;
-};
-
 // Client: the few verbs of the Kubernetes API that muster needs, on JSON.
 
 struct ClientOptions {
