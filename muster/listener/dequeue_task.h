@@ -16,6 +16,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/random.h"
 #include "muster/base/retry.h"
+#include "muster/listener/away_spacing.h"
 #include "muster/listener/claim_tuning.h"
 #include "muster/listener/lease_table.h"
 #include "muster/listener/listener.h"

@@ -15,6 +15,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/retry.h"
+#include "muster/listener/away_spacing.h"
 #include "muster/listener/claim_tuning.h"
 #include "muster/listener/dequeue_task.h"
 #include "muster/listener/lease_renewer.h"

@@ -36,6 +36,7 @@
 #include "muster/base/random.h"
 #include "muster/base/retry.h"
 #include "muster/bus/trigger_bus.h"
+#include "muster/listener/away_spacing.h"
 #include "muster/listener/claim_tuning.h"
 #include "muster/listener/dequeue_task.h"
 #include "muster/listener/key_dispatcher.h"

@@ -21,9 +21,6 @@ using queue::DeadLetterKind;
 constexpr absl::Duration kShortestAway = absl::Milliseconds(250);
 constexpr absl::Duration kLongestAway = absl::Seconds(25);
 
-// A change of pace shows after about so many looks.
-constexpr int kSmoothing = 4;
-
 // Spreads delays, so that the looks of different listeners do not keep in step.
 double Jitter(double uniform) { return 0.8 + 0.4 * uniform; }
 
@@ -104,21 +101,6 @@ absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double unifor
 absl::Duration DelayForOthers(int dequeue_count, double uniform) {
   return base::ExponentialBackoff(std::max(dequeue_count, 1), kShortestAway, kLongestAway) *
          Jitter(uniform);
-}
-
-absl::Duration AwaySpacing::Next() {
-  const absl::Duration now = clock_->Monotonic();
-  base::MutexLock lock(&mu_);
-  const absl::Duration at = std::clamp(next_, now, now + kMost);
-  next_ = at + spacing_;
-  return at - now;
-}
-
-void AwaySpacing::Observe(int messages, absl::Duration took) {
-  if (messages <= 0) return;
-  base::MutexLock lock(&mu_);
-  const absl::Duration wanted = std::clamp(took * kShare / messages, kSpacing, kMostSpacing);
-  spacing_ += (wanted - spacing_) / kSmoothing;
 }
 
 Verdict Judge(Settlement settlement, int attempts, bool begun, const VerdictRules& rules,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Verdict: the one place that decides what becomes of a message: deleted, given back or given up.
-// AwaySpacing: when messages that are given back for other listeners come again.
 #pragma once
 
 #include <functional>
@@ -10,8 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "muster/base/clock.h"
-#include "muster/base/mutex.h"
 #include "muster/listener/metrics.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"
@@ -55,38 +52,6 @@ absl::Duration RetryDelay(const VerdictRules& rules, int attempts, double unifor
 // How long a message for other listeners stays invisible after `dequeue_count` receives, the last
 // of them in vain: 250 ms × 2^(dequeue_count − 1), at most 25 s, × [0.8, 1.2) by `uniform`.
 absl::Duration DelayForOthers(int dequeue_count, double uniform);
-
-// AwaySpacing: keeps messages for other listeners from taking more than a part of a listener's time
-// when they come again. A broker delivers those that come again before new ones: without it,
-// thousands that no listener takes would hold up all that is put after them.
-
-// Thread-safe; one for all tasks of a listener.
-class AwaySpacing {
- public:
-  // `clock` is not owned.
-  explicit AwaySpacing(base::Clock* clock) : clock_(clock) {}
-
-  // One more message is put back. Returns how long it stays away at least.
-  absl::Duration Next() ABSL_LOCKS_EXCLUDED(mu_);
-
-  // To receive `messages` and put all of them back took a task so long.
-  void Observe(int messages, absl::Duration took) ABSL_LOCKS_EXCLUDED(mu_);
-
-  // Messages that come again take one part in so many of a task's time.
-  static constexpr int kShare = 8;
-  // Between two of them, and at most: a task may have waited for something else.
-  static constexpr absl::Duration kSpacing = absl::Milliseconds(4);
-  static constexpr absl::Duration kMostSpacing = absl::Milliseconds(100);
-  // A listener that fits may start at any time. Enough for all that a broker has under way (some
-  // 65,000 messages) at the least spacing.
-  static constexpr absl::Duration kMost = absl::Minutes(5);
-
- private:
-  base::Clock* const clock_;  // not owned
-  base::Mutex mu_;
-  absl::Duration spacing_ ABSL_GUARDED_BY(mu_) = kSpacing;
-  absl::Duration next_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();  // monotonic
-};
 
 // Decides what `settlement` means for a message with `attempts` charged. `begun`: the settling
 // holder began one of them.
