@@ -16,19 +16,12 @@
 // What no role allows is denied. In a method, "*" stands for any run of characters.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
-#include "grpcpp/security/auth_metadata_processor.h"
-#include "muster/base/clock.h"
-#include "muster/base/mutex.h"
 
 namespace muster::rpc {
 
@@ -62,51 +55,10 @@ struct Policy {
 // unknown, missing or there twice, a member that is none, a limit (limits.h). FILE is `file_name`.
 absl::StatusOr<Policy> ParsePolicy(absl::string_view text, absl::string_view file_name);
 
-// The same for a file. InvalidArgument also when it cannot be read.
+// The text of a policy file. InvalidArgument: it cannot be read.
+absl::StatusOr<std::string> ReadPolicyText(const std::string& path);
+
+// Both of them. InvalidArgument also when the file cannot be read.
 absl::StatusOr<Policy> LoadPolicy(const std::string& path);
-
-// PolicyGuard: checks every call of a server against a policy file, before the service sees it.
-
-// Thread-safe. A changed file takes effect within kPolicyRefresh; if it is invalid, or cannot be
-// read, that is logged as an error, and the previous policy stays in force until one can be read.
-class PolicyGuard final : public grpc::AuthMetadataProcessor {
- public:
-  // As LoadPolicy. `clock` is not owned.
-  static absl::StatusOr<std::shared_ptr<PolicyGuard>> Open(const std::string& path,
-                                                           base::Clock* clock);
-
-  absl::Status Check(const Caller& caller, absl::string_view method) ABSL_LOCKS_EXCLUDED(mu_);
-
-  // For gRPC, which asks at the beginning of each call.
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
-                       OutputMetadata* consumed, OutputMetadata* response) override
-      ABSL_LOCKS_EXCLUDED(mu_);
-  // It is quick: the call's own thread may do it.
-  bool IsBlocking() const override { return false; }
-
- private:
-  // Distinguishes a file from the one that replaces it.
-  struct Version {
-    uint64_t inode = 0;
-    int64_t changed_ns = 0;  // ctime: cannot be set back, unlike mtime
-    int64_t bytes = 0;
-
-    friend bool operator==(const Version&, const Version&) = default;
-  };
-
-  PolicyGuard(std::string path, base::Clock* clock) : path_(std::move(path)), clock_(clock) {}
-
-  static std::optional<Version> VersionOf(const std::string& path);
-  std::shared_ptr<const Policy> Current() ABSL_LOCKS_EXCLUDED(mu_);
-
-  const std::string path_;
-  base::Clock* const clock_;  // not owned
-  base::Mutex mu_;
-  // Shared: calls go on with the one that they began with.
-  std::shared_ptr<const Policy> policy_ ABSL_GUARDED_BY(mu_);
-  std::optional<Version> version_ ABSL_GUARDED_BY(mu_);
-  bool was_unreadable_ ABSL_GUARDED_BY(mu_) = false;
-  absl::Duration next_look_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();
-};
 
 }  // namespace muster::rpc

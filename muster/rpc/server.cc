@@ -16,7 +16,7 @@
 #include "muster/rpc/grpc_log.h"
 #include "muster/rpc/health_service.h"
 #include "muster/rpc/limits.h"
-#include "muster/rpc/policy.h"
+#include "muster/rpc/policy_guard.h"
 #include "muster/rpc/reflection_limiter.h"
 
 namespace muster::rpc {
