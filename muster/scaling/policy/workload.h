@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/scaling/policy/backlog.h"
+#include "muster/scaling/policy/backlog_tracker.h"
 #include "muster/scaling/policy/policy.h"
 
 namespace muster::scaling::policy {

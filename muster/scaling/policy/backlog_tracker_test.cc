@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "muster/scaling/policy/backlog.h"
+#include "muster/scaling/policy/backlog_tracker.h"
 
 #include <limits>
 #include <vector>
