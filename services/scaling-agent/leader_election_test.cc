@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/scaling-agent/leader_election.h"
 
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -209,21 +208,6 @@ TEST_F(LeaderElectionTest, ARecordThatIsNoneIsAnErrorThatNamesIt) {
   EXPECT_EQ(a.Token(), std::nullopt);
 }
 
-TEST(LeaderRecordTest, IsWrittenAsEver) {
-  const LeaderRecord record{"agent-1", "10.0.0.7:7703", 4, 17, absl::Seconds(3)};
-  EXPECT_EQ(Encode(record),
-            R"({"version":1,"holder":"agent-1","address":"10.0.0.7:7703","token":4,"beat":17,)"
-            R"("duration_ms":3000})");
-  EXPECT_EQ(*DecodeLeaderRecord(Encode(record)), record);
-}
-
-TEST(LeaderRecordTest, NoDurationMakesOthersWaitForEver) {
-  LeaderRecord record{"a", "", 1, 1, absl::Hours(24 * 365)};
-  EXPECT_EQ(DecodeLeaderRecord(Encode(record))->duration, kMaxLeaseDuration);
-  record.duration = -absl::Seconds(1);
-  EXPECT_EQ(DecodeLeaderRecord(Encode(record))->duration, absl::ZeroDuration());
-}
-
 // Three candidates use one store, which fails and forgets at random; some candidates sleep for a
 // while. By every candidate's own clock at most one leads, and tokens only grow.
 TEST_F(LeaderElectionTest, NeverAreThereTwo) {
@@ -264,13 +248,6 @@ TEST(LeaderElectionDeathTest, NoLeaseIsLongerThanOthersBelieve) {
   sync::testing::MemorySyncStore store;
   const ElectionOptions options{"a", "a:7703", kMaxLeaseDuration + absl::Seconds(1)};
   EXPECT_DEATH(LeaderElection(options, &store, &clock), "lease of 1h1s, at most 1h");
-}
-
-TEST(LeaderRecordTest, ATokenWithoutASuccessorIsRefused) {
-  LeaderRecord record{"a", "", std::numeric_limits<int64_t>::max(), 1, absl::Seconds(3)};
-  EXPECT_TRUE(absl::IsDataLoss(DecodeLeaderRecord(Encode(record)).status()));
-  --record.token;
-  EXPECT_TRUE(DecodeLeaderRecord(Encode(record)).ok());
 }
 
 }  // namespace
