@@ -13,7 +13,7 @@
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/run/commands.h"
-#include "cli/run/local_run.h"
+#include "cli/run/handler_place.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "muster/base/proto_time.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <future>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,29 +18,10 @@
 #include "muster/queue/limits.h"
 #include "muster/report/report_proto.h"
 #include "muster/telemetry/otlp/environment.h"
-#include "muster/yaml/yaml_value.h"
 #include "services/host/build_info.h"
 #include "services/initiator/batch/batch_spans.h"
 
 namespace muster::cli {
-
-std::string HandlerPlace(const job::JobDefinition& job, const std::string& file) {
-  if (const auto* const linked = std::get_if<job::LinkedHandlerSpec>(&job.handler)) {
-    return absl::StrCat(file, ":", linked->line, ":", linked->column, ": handler.linked");
-  }
-  if (!std::holds_alternative<job::CommandHandlerSpec>(job.handler)) return file;
-  const yaml::Place place = yaml::PlaceIn(job.text, {"handler", "command"});
-  return absl::StrCat(file, ":", place.line, ":", place.column, ": handler.command");
-}
-
-absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
-                                                    const std::string& file,
-                                                    const processor::HandlerAccess& access,
-                                                    const Environment& environment) {
-  auto handler = processor::FindHandler(job, *environment.handlers, access, environment.clock);
-  if (!absl::IsNotFound(handler.status())) return handler;
-  return base::Annotate(handler.status(), HandlerPlace(job, file));
-}
 
 namespace {
 

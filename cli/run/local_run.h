@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// HandlerPlace and FindHandlerOf: where a job file names its handler, and the handler itself.
-// LocalRun: runs one batch in this process.
+// LocalRun: all roles of one job in this process, over one data directory, for one batch.
+//
+//   BatchEngine ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
+//
+// It ends with the batch. If an earlier run of the same input was cut off (a crash, Ctrl-C), this
+// one continues from the state of the ledger, the queues and the report.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +18,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "cli/output/environment.h"
 #include "cli/output/progress_bar.h"
 #include "cli/run/held_watch.h"
 #include "muster/base/clock.h"
@@ -42,22 +45,6 @@
 #include "services/processor/slow_items.h"
 
 namespace muster::cli {
-
-// "FILE:LINE:COLUMN: handler.command", of a program or a linked handler; of a server `file` alone.
-std::string HandlerPlace(const job::JobDefinition& job, const std::string& file);
-
-// As processor::FindHandler; NotFound names the line of `file` with the missing handler.
-absl::StatusOr<processor::JobHandler> FindHandlerOf(const job::JobDefinition& job,
-                                                    const std::string& file,
-                                                    const processor::HandlerAccess& access,
-                                                    const Environment& environment);
-
-// LocalRun: all roles of one job in this process, over one data directory, for one batch.
-//
-//   BatchEngine ─► input queue ─► Processor (threads) ─► output queue ─► Controller ─► report.db
-//
-// It ends with the batch. If an earlier run of the same input was cut off (a crash, Ctrl-C), this
-// one continues from the state of the ledger, the queues and the report.
 
 struct RunRequest {
   const job::JobDefinition* job = nullptr;  // not owned

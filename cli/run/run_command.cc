@@ -23,6 +23,7 @@
 #include "cli/output/format.h"
 #include "cli/output/progress_bar.h"
 #include "cli/run/commands.h"
+#include "cli/run/handler_place.h"
 #include "cli/run/local_run.h"
 #include "cli/server/options.h"
 #include "muster/backend/backend.h"
