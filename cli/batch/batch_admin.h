@@ -1,49 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// BatchView, CheckReceipt and BatchAdmin: what `muster batch` reads and checks.
+// BatchAdmin: reads batches, from a data directory or from a server. CheckReceipt: holds a batch to
+// its receipt.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/batch/batch_view.h"
 #include "cli/output/environment.h"
 #include "muster/item/batch_filter.h"
-#include "muster/item/promise.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/receipt.h"
 #include "muster/report/report_store.h"
 #include "muster/v1/batch_service.pb.h"
 
 namespace muster::cli {
-
-// A batch as commands show it, from the ledger and the report.
-struct BatchView {
-  ledger::Batch batch;
-  report::Progress progress;  // all zero before anything was counted
-  // True: `batch` is the ledger's own record. A server answers less: nothing about the input,
-  // uncounted items and refills.
-  bool has_ledger = true;
-  // Why the batch does not proceed for now, from a server; empty: it proceeds, or there is no
-  // server to ask.
-  std::string problem{};
-  std::optional<item::PromiseState> promise{};  // none: nothing was promised
-  // Why `progress` is not known, though the batch is; empty: it is.
-  std::string counts_problem{};
-  // Why what the batch's retention ends cannot be removed, and since when; empty: nothing stands in
-  // the way, or there is no server to ask.
-  std::string removal_problem{};
-  absl::Time removal_problem_since{};
-};
-
-// A page of a list.
-struct BatchViews {
-  std::vector<BatchView> batches;  // in falling order of number
-  uint64_t next_below = 0;         // where the page of older ones begins; 0: there is none
-};
 
 // The most batches that a command lists at a time.
 inline constexpr size_t kMaxListedBatches = 1000;
@@ -54,8 +29,6 @@ inline constexpr size_t kMaxListedBatches = 1000;
 // batch was split, unless its retention has deleted that.
 absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
                                                       report::ReportReader& reader);
-
-// BatchAdmin: reads batches, from a data directory or from a server.
 
 // Statuses are the stores', or the services'. Not thread-safe.
 class BatchAdmin {
