@@ -14,7 +14,7 @@
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/partition/commands.h"
-#include "cli/partition/partition_view.h"
+#include "cli/partition/partition_row.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "muster/base/clock.h"

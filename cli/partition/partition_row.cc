@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/partition/partition_view.h"
+#include "cli/partition/partition_row.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
