@@ -27,7 +27,7 @@
 #include "muster/item/held_key_admin.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/v1/scaling_service.pb.h"
-#include "services/initiator/batch/scheduler.h"
+#include "services/initiator/batch/status.h"
 
 namespace muster::initiator::api {
 

@@ -36,6 +36,7 @@
 #include "services/initiator/batch/cancel_acks.h"
 #include "services/initiator/batch/engine.h"
 #include "services/initiator/batch/job_queues.h"
+#include "services/initiator/batch/status.h"
 #include "services/initiator/retention/blob_sweep.h"
 #include "services/initiator/retention/deleted_jobs.h"
 #include "services/initiator/retention/remover.h"
@@ -57,21 +58,6 @@ struct SchedulerOptions {
   // runs: it may take rpc::kMaxReconnectWait to connect, and as long again to try.
   absl::Duration sender_grace = absl::Seconds(10);
   retention::UploadLimits uploads = {};
-};
-
-// The status of a batch.
-struct BatchStatus {
-  ledger::Batch batch;
-  report::Progress counted;            // all zero before anything was counted
-  std::optional<SplitProgress> split;  // nullopt: no thread works on the batch here
-  double split_share = 0;              // of the content that has arrived: 0 to 1
-  absl::Status problem;                // the error that the batch waits for to pass; OK: none
-  // Items that are recorded and not put, for the queue is full; then `problem` says so.
-  uint64_t held_back_items = 0;
-  // Why `counted` is not known, for a list, which shows the batch all the same; OK: it is.
-  absl::Status counts_problem;
-  // What keeps the batch, which is over, from being removed; nullopt: nothing does.
-  std::optional<retention::RemovalProblem> removal_problem = std::nullopt;
 };
 
 // Thread-safe.
