@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Worker and WorkerView: the processors of a mesh, and what each does for a job.
+// WorkerView: what one processor does for one job, for people and for programs. Worker: a processor
+// of a mesh.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,6 @@ struct Worker {
 // The live processors that the initiator knows, in order of name; with a `name`, only that one.
 // NotFound: no processor has that name.
 absl::StatusOr<std::vector<Worker>> FindWorkers(MeshClient& mesh, const std::string& name);
-
-// WorkerView: what one processor does for one job, for people and for programs.
 
 // Unknown values are nullopt or empty.
 struct WorkerView {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// GroupSums and Results: what the transactions of an item add up to, exactly.
+// Results: takes a verdict for each transaction of an item, and holds what the verdicts add up to,
+// exactly. GroupSums: the sums of one group.
+//
+// Each transaction gets exactly one verdict: Count (it contributes to groups, or to none) or
+// Reject. A transaction whose contribution does not fit (a measure overflows, or needs more
+// decimals than the job keeps) is rejected with that reason and contributes to nothing.
 #pragma once
 
 #include <cstdint>
@@ -74,12 +79,6 @@ class GroupSums {
   std::optional<size_t> row_;
   std::string row_keys_;
 };
-
-// Results: takes a verdict for each transaction, and holds what the verdicts add up to.
-//
-// Each transaction gets exactly one verdict: Count (it contributes to groups, or to none) or
-// Reject. A transaction whose contribution does not fit (a measure overflows, or needs more
-// decimals than the job keeps) is rejected with that reason and contributes to nothing.
 
 // What one transaction adds to one row of a group: the row's keys and a value per measure, both in
 // the job's order.

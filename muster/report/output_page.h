@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// ReadOutputPage: the output records of a complete batch, page by page.
+// OutputPage: a page of the output records of a complete batch, which ReadOutputPage reads page by
+// page.
 #pragma once
 
 #include <cstddef>

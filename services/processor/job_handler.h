@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// FindHandler: finds the handler that a job names, and how to make it.
+// JobHandler: the handler that a job names, and how to make it. FindHandler finds it.
 #pragma once
 
 #include <cstdint>
