@@ -13,7 +13,7 @@
 
 namespace muster::cli {
 
-// Runs the command line and answers its exit code (ExitCode in cli/output/environment.h). A program
+// Runs the command line and answers its exit code (ExitCode in cli/output/exit_code.h). A program
 // that is called muster-initiator, muster-processor or muster-controller, by a link say, is that
 // service instead: their code is in it for `muster up`. Call it from main, before any other thread
 // starts.

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Environment: the exit codes of `muster`, and what every command works with.
+// Environment: what every command works with, and the options that many commands share.
 #pragma once
 
 #include <functional>
 #include <iosfwd>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include "cli/output/exit_code.h"
+#include "cli/output/server_options.h"
 #include "muster/base/clock.h"
-#include "muster/base/status.h"
 #include "muster/handler/handler.h"
 
 namespace CLI {
@@ -21,48 +20,9 @@ class App;
 
 namespace muster::cli {
 
-enum ExitCode : int {
-  kOk = 0,
-  kError = 1,
-  kUsage = 2,
-  kPartial = 3,         // the batch is done, but transactions were rejected or dead-lettered
-  kDeadlineMissed = 4,  // done, or it would be, later than promised
-  kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
-  kDamaged = 6,         // stored data are damaged: muster check --repair
-  kTimedOut = 124,      // the batch goes on, but the command's timeout is over
-  kInterrupted = 130,   // Ctrl-C or SIGTERM
-};
-
-// The code for a command that ended with `status`.
-inline ExitCode ExitCodeOf(const absl::Status& status) {
-  if (status.ok()) return kOk;
-  if (absl::IsCancelled(status)) return kInterrupted;
-  if (absl::IsDataLoss(status)) return kDamaged;
-  if (base::IsBusy(status) || absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
-      absl::IsDeadlineExceeded(status)) {
-    return kUnreachable;
-  }
-  return kError;
-}
-
-// ServerOptions: the services that a command works with, and how to reach them.
-
-struct ServerOptions {
-  std::string address;     // of an initiator; empty: none, commands work on a data directory
-  std::string controller;  // empty: the one that the initiator knows
-  std::string tls_roots;
-  std::string tls_certificate;
-  std::string tls_key;
-  // What a call may take; nullopt: rpc::kDefaultCallTimeout, and more for a report.
-  std::optional<absl::Duration> timeout;
-
-  bool named() const { return !address.empty(); }
-};
-
-// The streams, clock and handlers of every command.
-
 enum class OutputFormat { kTable, kJson, kYaml, kCsv };
 
+// The streams, clock and handlers of every command.
 struct Environment {
   const handler::HandlerRegistry* handlers = nullptr;  // not owned
   base::Clock* clock = nullptr;                        // not owned

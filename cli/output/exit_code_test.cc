@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/output/environment.h"
+#include "cli/output/exit_code.h"
 
 #include "gtest/gtest.h"
 
