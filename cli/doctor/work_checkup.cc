@@ -81,7 +81,7 @@ void CheckParked(const std::vector<v1::Instance>& instances, Findings* findings)
   }
 }
 
-Troubles HealthIssuesOf(const std::vector<v1::Instance>& instances) {
+Troubles HealthTroublesOf(const std::vector<v1::Instance>& instances) {
   Troubles troubles;
   for (const v1::Instance& instance : instances) {
     if (instance.leaving() || instance.info().role() != v1::ROLE_PROCESSOR) continue;
@@ -130,8 +130,8 @@ Finding CheckVersions(const v1::Job& job, const Workforce& workforce) {
   return {Health::kOk, what, absl::StrCat("processors have handler version ", there)};
 }
 
-// If a processor reports an issue, the issue is the finding: a healthy handler elsewhere is no
-// news, and a missing handler is explained by the issue.
+// If a processor reports a trouble, the trouble is the finding: a healthy handler elsewhere is no
+// news, and a missing handler is explained by the trouble.
 void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings) {
   const auto troubles = workforce.troubles.find(job.name());
   if (troubles == workforce.troubles.end()) {
@@ -378,7 +378,7 @@ void CheckSchedules(const MeshClient& mesh, Findings* findings) {
 }  // namespace
 
 void CheckWork(const WorkCheck& check, const MeshClient& mesh, Findings* findings) {
-  const Workforce workforce{HandlerInventory(*check.instances), HealthIssuesOf(*check.instances),
+  const Workforce workforce{HandlerInventory(*check.instances), HealthTroublesOf(*check.instances),
                             check.account, *check.started};
   CheckParked(*check.instances, findings);
   // Each may take as long as a question may.

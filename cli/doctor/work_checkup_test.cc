@@ -145,8 +145,8 @@ class TroubleDoctorTest : public DoctorTest {
     EXPECT_EQ(RunOnServer({"job", "apply", path}).code, kOk);
   }
 
-  // Gives p-2 a health issue. Without a handler, p-2 never starts to listen.
-  void HealthIssues(const std::string& why, bool has_handler) {
+  // Gives p-2 a health trouble. Without a handler, p-2 never starts to listen.
+  void HealthTroubles(const std::string& why, bool has_handler) {
     v1::JobLoad* const load = mesh_.others[1].mutable_heartbeat()->add_jobs();
     load->set_job("shop");
     load->set_trouble(why);
@@ -155,7 +155,7 @@ class TroubleDoctorTest : public DoctorTest {
 };
 
 TEST_F(TroubleDoctorTest, FindsItWrongThatNobodyIsAtAHandlersAddress) {
-  HealthIssues("the handler at bills:7800 cannot be connected to", true);
+  HealthTroubles("the handler at bills:7800 cannot be connected to", true);
   const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("wrong: job shop: processor p-2 cannot work for it: the "
@@ -164,7 +164,7 @@ TEST_F(TroubleDoctorTest, FindsItWrongThatNobodyIsAtAHandlersAddress) {
 }
 
 TEST_F(TroubleDoctorTest, FindsItWrongThatOneOfTwoProcessorsLacksTheProgram) {
-  HealthIssues("NOT_FOUND: no program 'bill' in PATH", false);
+  HealthTroubles("NOT_FOUND: no program 'bill' in PATH", false);
   const Done done = RunOnServer({"doctor"});
   EXPECT_EQ(done.code, kError);
   EXPECT_THAT(done.out, AllOf(HasSubstr("processor p-2 cannot work for it: NOT_FOUND: no program"),
@@ -172,7 +172,7 @@ TEST_F(TroubleDoctorTest, FindsItWrongThatOneOfTwoProcessorsLacksTheProgram) {
 }
 
 TEST_F(TroubleDoctorTest, FindsItWrongThatTheScriptIsMissingEverywhere) {
-  HealthIssues("NOT_FOUND: no script /bill.py for python3", false);
+  HealthTroubles("NOT_FOUND: no script /bill.py for python3", false);
   mesh_.others.erase(mesh_.others.begin());
   clock_.StepWallClock(kApplied + absl::Minutes(61) - clock_.Now());
   EXPECT_THAT(RunOnServer({"doctor"}).out,
@@ -185,7 +185,7 @@ TEST_F(TroubleDoctorTest, FindsItWrongThatTheScriptIsMissingEverywhere) {
 }
 
 TEST_F(TroubleDoctorTest, TellsOfTwoVersionsBesideTheTrouble) {
-  HealthIssues("it fails", true);
+  HealthTroubles("it fails", true);
   mesh_.others[1].mutable_info()->mutable_handlers(0)->set_version("8");
   EXPECT_THAT(RunOnServer({"doctor"}).out,
               AllOf(HasSubstr("wrong: job shop: processor p-2 cannot work for it: it fails"),
@@ -193,7 +193,7 @@ TEST_F(TroubleDoctorTest, TellsOfTwoVersionsBesideTheTrouble) {
 }
 
 TEST_F(TroubleDoctorTest, IsSilentOfWhoLeaves) {
-  HealthIssues("it fails", true);
+  HealthTroubles("it fails", true);
   mesh_.others[1].set_leaving(true);
   EXPECT_THAT(RunOnServer({"doctor"}).out, AllOf(HasSubstr("ok: job shop: processors have handler"),
                                                  Not(HasSubstr("it fails"))));

@@ -21,7 +21,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
-#include "muster/item/result_decoder.h"
+#include "muster/item/result_codec.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/os/quarantine.h"

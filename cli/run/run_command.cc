@@ -85,22 +85,22 @@ class RunEnd {
   void GiveUp(const absl::Status& why) {
     {
       base::MutexLock lock(&mu_);
-      obstacle_.Update(why);
+      trouble_.Update(why);
     }
     stop_.request_stop();
   }
 
   std::stop_token token() const { return stop_.get_token(); }
   // OK: it was not given up.
-  absl::Status obstacle() {
+  absl::Status trouble() {
     base::MutexLock lock(&mu_);
-    return obstacle_;
+    return trouble_;
   }
 
  private:
   std::stop_source stop_;
   base::Mutex mu_;
-  absl::Status obstacle_ ABSL_GUARDED_BY(mu_);
+  absl::Status trouble_ ABSL_GUARDED_BY(mu_);
   const std::stop_callback<std::function<void()>> on_signal_;  // last: it uses stop_
 };
 
@@ -160,9 +160,9 @@ std::string ResumeHint(const RunSummary& summary) {
 
 // What keeps the handler from working. To one that refuses the job another job may be the answer.
 // `place` is where the job file names the handler.
-absl::Status GivenUp(const absl::Status& obstacle, const RunSummary& summary,
+absl::Status GivenUp(const absl::Status& trouble, const RunSummary& summary,
                      const std::string& place) {
-  const absl::Status told = base::Annotate(obstacle, place);
+  const absl::Status told = base::Annotate(trouble, place);
   if (!absl::IsUnavailable(told)) return told;
   return absl::UnavailableError(
       absl::StrCat(told.message(), "; once that is mended, ", ResumeHint(summary)));
@@ -277,8 +277,8 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
   Announce(run->submission(), environment);
   MUSTER_ASSIGN_OR_RETURN(const RunSummary summary,
                           RunWithProgress(*run, options, end.token(), environment));
-  if (const absl::Status obstacle = end.obstacle(); !obstacle.ok() && !summary.complete) {
-    return GivenUp(obstacle, summary, HandlerPlace(job, options.job_file));
+  if (const absl::Status trouble = end.trouble(); !trouble.ok() && !summary.complete) {
+    return GivenUp(trouble, summary, HandlerPlace(job, options.job_file));
   }
   if (summary.held.has_value()) return HeldUp(summary, options);
   if (!options.output_file.empty() && summary.complete) {

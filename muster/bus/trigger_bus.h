@@ -20,7 +20,7 @@ namespace muster::bus {
 struct CloudQueueWorkDetectedTriggerEvent {
   std::string storage_account;
   std::string queue_name;
-  int64_t messages = 0;  // put; payload_size on the wire
+  int64_t messages = 0;  // put
   // Not empty: what a worker must have for these messages. A worker without it put them back; other
   // workers without it need not come.
   std::string wanted = {};

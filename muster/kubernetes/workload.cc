@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr char kDeletionCost[] = "controller.kubernetes.io/pod-deletion-cost";
 // A list of several pages is begun anew when the server has forgotten its instant.
 constexpr int kMaxListAttempts = 3;
-constexpr size_t kMaxObstacleBytes = 300;
+constexpr size_t kMaxTroubleBytes = 300;
 
 // The elements of the pod's status with this name; none where it has none.
 std::vector<json> StatusList(const json& pod, const char* name) {
@@ -41,10 +41,10 @@ std::string ReasonAndMessage(const json& object) {
   const std::string message = TextAt(object, {"message"});
   return base::Printable(
       absl::StrCat(TextAt(object, {"reason"}), message.empty() ? "" : ": ", message),
-      kMaxObstacleBytes);
+      kMaxTroubleBytes);
 }
 
-std::string ObstacleOf(const json& pod) {
+std::string TroubleOf(const json& pod) {
   for (const json& condition : StatusList(pod, "conditions")) {
     const bool is_placed =
         TextAt(condition, {"type"}) != "PodScheduled" || TextAt(condition, {"status"}) != "False";
@@ -100,7 +100,7 @@ Pod PodOf(const json& object) {
   pod.started = TimeAt(object, {"metadata", "creationTimestamp"});
   const json* const cost = FieldAt(object, {"metadata", "annotations", kDeletionCost});
   if (cost != nullptr && cost->is_string()) pod.deletion_cost = cost->get<std::string>();
-  if (!pod.ready && !pod.deleted) pod.obstacle = ObstacleOf(object);
+  if (!pod.ready && !pod.deleted) pod.trouble = TroubleOf(object);
   return pod;
 }
 

@@ -28,7 +28,7 @@ struct Pod {
   // In words of Kubernetes, why it is not ready where that is no part of a usual start: no node
   // takes it, an image is not pulled, a container cannot be made or ends again and again. Empty:
   // nothing of that is known.
-  std::string obstacle = {};
+  std::string trouble = {};
 
   // It has ended, and will not run again.
   bool is_over() const { return phase == "Succeeded" || phase == "Failed"; }

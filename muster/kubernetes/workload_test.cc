@@ -49,21 +49,21 @@ TEST(PodOfTest, TakesWhatIsMissingOrStrangeForNothing) {
 }
 
 // What a node of Kubernetes 1.36 says of a pod whose container is `state`.
-std::string ObstacleWith(const std::string& state, const std::string& conditions = "[]") {
+std::string TroubleWith(const std::string& state, const std::string& conditions = "[]") {
   const std::string container = R"({"name": "processor", "state": )" + state + "}";
   return PodOf(json::parse(R"({"status": {"phase": "Pending", "conditions": )" + conditions +
                            R"(, "containerStatuses": [)" + container + "]}}"))
-      .obstacle;
+      .trouble;
 }
 
 TEST(PodOfTest, SaysWhyAPodDoesNotStart) {
-  EXPECT_EQ(ObstacleWith(R"({"waiting": {"reason": "ImagePullBackOff",
+  EXPECT_EQ(TroubleWith(R"({"waiting": {"reason": "ImagePullBackOff",
                                          "message": "Back-off pulling image \"acme/bill:7\""}})"),
             "container processor: ImagePullBackOff: Back-off pulling image \"acme/bill:7\"");
-  EXPECT_EQ(ObstacleWith(R"({"waiting": {"reason": "CrashLoopBackOff"}})"),
+  EXPECT_EQ(TroubleWith(R"({"waiting": {"reason": "CrashLoopBackOff"}})"),
             "container processor: CrashLoopBackOff");
-  EXPECT_EQ(ObstacleWith(R"({"waiting": {"reason": "ContainerCreating"}})",
-                         R"([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+  EXPECT_EQ(TroubleWith(R"({"waiting": {"reason": "ContainerCreating"}})",
+                        R"([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
                               "message": "0/1 nodes are available: 1 Insufficient cpu."}])"),
             "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
 }
@@ -72,7 +72,7 @@ TEST(PodOfTest, FindsNothingWrongWithAUsualStart) {
   for (const char* state :
        {R"({"waiting": {"reason": "ContainerCreating"}})",
         R"({"waiting": {"reason": "PodInitializing"}})", R"({"running": {}})", "{}", "7"}) {
-    EXPECT_EQ(ObstacleWith(state, R"([{"type": "PodScheduled", "status": "True"},
+    EXPECT_EQ(TroubleWith(state, R"([{"type": "PodScheduled", "status": "True"},
                                       {"type": "Ready", "status": "False"}])"),
               "")
         << state;

@@ -59,13 +59,13 @@ absl::StatusOr<std::map<uint64_t, absl::Status>> BatchCompleter::CompleteDone(
     MUSTER_RETURN_IF_ERROR(progress.status());
     progresses.push_back(*std::move(progress));
   }
-  MUSTER_ASSIGN_OR_RETURN(auto obstacles, FinishAll(progresses, nullptr));
-  obstacles.merge(unread);
-  for (const auto& [batch, why] : obstacles) {
+  MUSTER_ASSIGN_OR_RETURN(auto troubles, FinishAll(progresses, nullptr));
+  troubles.merge(unread);
+  for (const auto& [batch, why] : troubles) {
     base::Log(base::kWarning, "whether a batch is complete will be asked again",
               {{"batch", batch}, {"why", why.ToString()}});
   }
-  return obstacles;
+  return troubles;
 }
 
 absl::StatusOr<std::map<uint64_t, absl::Status>> BatchCompleter::FinishCounted(
@@ -88,7 +88,7 @@ absl::StatusOr<std::map<uint64_t, absl::Status>> BatchCompleter::FinishAll(
     if (outcome_in_hand != nullptr && events_->on_progress) events_->on_progress(progresses[i]);
     if (!batches[i].lacks_items) batches[i].end = Finish(&batches[i], outcome_in_hand);
   });
-  std::map<uint64_t, absl::Status> obstacles;
+  std::map<uint64_t, absl::Status> troubles;
   absl::Status fault;
   for (const Finishing& batch : batches) {
     const uint64_t number = batch.progress->batch;
@@ -102,13 +102,13 @@ absl::StatusOr<std::map<uint64_t, absl::Status>> BatchCompleter::FinishAll(
     if (batch.complete && events_->on_complete) events_->on_complete(number);
     if (batch.end.ok()) continue;
     if (base::IsTransient(batch.end)) {
-      obstacles[number] = batch.end;
+      troubles[number] = batch.end;
     } else {
       fault.Update(batch.end);
     }
   }
   MUSTER_RETURN_IF_ERROR(fault);
-  return obstacles;
+  return troubles;
 }
 
 absl::StatusOr<ledger::BatchView> BatchCompleter::FindForFinish(const Finishing& batch) {

@@ -132,9 +132,9 @@ TEST_F(ControllerTest, SettlesTheResultsOfABatchWhoseReceiptIsRefusedAndAsksForI
   host_->AwaitItems(1);
   clock_.AwaitSleepers(1);
   report_->BeforeNextReceipt(refuse);
-  const absl::Status obstacle = AwaitObstacle();
-  EXPECT_TRUE(absl::IsAborted(obstacle)) << obstacle;
-  EXPECT_THAT(obstacle.message(), ::testing::HasSubstr("they do not agree"));
+  const absl::Status trouble = AwaitTrouble();
+  EXPECT_TRUE(absl::IsAborted(trouble)) << trouble;
+  EXPECT_THAT(trouble.message(), ::testing::HasSubstr("they do not agree"));
   host_->AwaitCompletions(1);
   Stop();
   EXPECT_EQ(Stats().stored(), 0);
@@ -150,12 +150,12 @@ TEST_F(ControllerTest, ChecksABatchLaterWhileTheReportCannotBeRead) {
   clock_.AwaitSleepers(1);
   report_->BeUnreadable(true);
   Seal();
-  absl::Status obstacle;
-  while (obstacle.ok()) {
+  absl::Status trouble;
+  while (trouble.ok()) {
     clock_.Advance(absl::Seconds(1));  // between its tries
-    obstacle = controller_->CheckCompletion(kBatch);
+    trouble = controller_->CheckCompletion(kBatch);
   }
-  EXPECT_THAT(obstacle.message(), HasSubstr("the report is put back"));
+  EXPECT_THAT(trouble.message(), HasSubstr("the report is put back"));
   report_->BeUnreadable(false);
   while (ledger_->Get(kBatch)->state != ledger::BatchState::kComplete) {
     clock_.Advance(absl::Seconds(1));
@@ -171,7 +171,7 @@ TEST_F(ControllerTest, CompletesABatchLaterWhoseLedgerCannotBeReadAtItsEnd) {
   host_->AwaitItems(1);
   records_->Fail(kBatch, absl::DataLossError("its record is corrupt"));
   Seal();
-  EXPECT_TRUE(absl::IsAborted(AwaitObstacle())) << "what the check before met";
+  EXPECT_TRUE(absl::IsAborted(AwaitTrouble())) << "what the check before met";
   records_->Fail(kBatch, absl::OkStatus());
   controller_->CheckCompletion(kBatch).IgnoreError();  // it may tell what was so before
   host_->AwaitCompletions(1);

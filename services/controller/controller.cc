@@ -87,10 +87,10 @@ absl::Status Controller::CheckCompletion(uint64_t batch) {
   base::MutexLock lock(&mu_);
   asked_.insert(batch);
   wake_.NotifyAll();
-  const absl::Status* const obstacle = obstacles_.Peek(batch);
-  if (obstacle == nullptr) return absl::OkStatus();
-  absl::Status why = *obstacle;
-  obstacles_.Erase(batch);
+  const absl::Status* const trouble = troubles_.Peek(batch);
+  if (trouble == nullptr) return absl::OkStatus();
+  absl::Status why = *trouble;
+  troubles_.Erase(batch);
   return why;
 }
 
@@ -168,10 +168,10 @@ absl::Status Controller::CheckAsked() {
     asked.swap(asked_);
   }
   if (asked.empty()) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const auto obstacles, counters_.front()->CompleteDone(asked));
+  MUSTER_ASSIGN_OR_RETURN(const auto troubles, counters_.front()->CompleteDone(asked));
   base::MutexLock lock(&mu_);
-  for (const auto& [batch, why] : obstacles) {
-    *obstacles_.FindOrAdd(batch).first = absl::AbortedError(why.message());
+  for (const auto& [batch, why] : troubles) {
+    *troubles_.FindOrAdd(batch).first = absl::AbortedError(why.message());
   }
   return absl::OkStatus();
 }

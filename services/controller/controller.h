@@ -132,9 +132,9 @@ class Controller final {
   std::set<uint64_t> asked_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> expected_ ABSL_GUARDED_BY(mu_);
   // Those of batches that are asked for no more are forgotten.
-  static constexpr size_t kMaxObstacles = 1000;
+  static constexpr size_t kMaxTroubles = 1000;
   // What kept batches from their receipts at their last check; CheckCompletion takes it out.
-  base::LruMap<uint64_t, absl::Status> obstacles_ ABSL_GUARDED_BY(mu_){kMaxObstacles};
+  base::LruMap<uint64_t, absl::Status> troubles_ ABSL_GUARDED_BY(mu_){kMaxTroubles};
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
   std::thread thread_;
 };

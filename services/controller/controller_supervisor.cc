@@ -37,11 +37,11 @@ absl::Status ControllerSupervisor::Begin(const std::string& job) {
   const absl::Status stopping = absl::UnavailableError("this controller is about to stop");
   base::MutexLock lock(&mu_);
   for (auto begun = jobs_.find(job); begun != jobs_.end(); begun = jobs_.find(job)) {
-    const absl::Status& obstacle = begun->second.obstacle;
+    const absl::Status& not_started = begun->second.not_started;
     if (stopping_) return stopping;
     if (!begun->second.starting) {
       begun->second.begun_again = true;
-      return base::MismatchOf(obstacle).has_value() ? obstacle : absl::OkStatus();
+      return base::MismatchOf(not_started).has_value() ? not_started : absl::OkStatus();
     }
     changed_.Wait(&mu_);
   }
@@ -130,7 +130,7 @@ std::map<std::string, absl::Status> ControllerSupervisor::Troubles(size_t most) 
   base::MutexLock lock(&mu_);
   for (const auto& [job, counting] : jobs_) {
     if (troubles.size() >= most) break;
-    const absl::Status& why = counting.obstacle.ok() ? counting.trouble : counting.obstacle;
+    const absl::Status& why = counting.not_started.ok() ? counting.trouble : counting.not_started;
     const bool runs = !counting.failed && counting.controller != nullptr;
     if (why.ok() || (runs && now - counting.begun > kProven)) continue;
     troubles[job] = why;
@@ -181,7 +181,7 @@ void ControllerSupervisor::RestartLocked(const std::string& job) {
     return base::Log(base::kInfo, "a job was deleted; its results are not counted any more",
                      {{"job", job}});
   }
-  const absl::Status before = std::exchange(counting.obstacle, controller.status());
+  const absl::Status before = std::exchange(counting.not_started, controller.status());
   if (controller.ok()) {
     counting.controller = *std::move(controller);
     return base::Log(base::kInfo, "a job's results are counted again", {{"job", job}});

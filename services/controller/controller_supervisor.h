@@ -57,8 +57,8 @@ class ControllerSupervisor {
     int failures = 0;
     absl::Duration begun;  // monotonic
     absl::Duration again_at;
-    absl::Status obstacle = {};  // why the latest controller could not start
-    absl::Status trouble = {};   // why results are not counted; OK: nothing is known of
+    absl::Status not_started = {};  // why the latest controller could not start
+    absl::Status trouble = {};      // why results are not counted; OK: nothing is known of
   };
 
   absl::StatusOr<std::unique_ptr<Controller>> Start(const std::string& job);

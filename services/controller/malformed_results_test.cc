@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/item/result_decoder.h"
+#include "muster/item/result_codec.h"
 #include "tests/fakes/base/test_seed.h"
 #include "tests/fakes/controller/controller_fixture.h"
 #include "tests/fakes/proto/mutations.h"

@@ -116,10 +116,10 @@ TEST_P(ReportClientTest, AsksTheControllerToLook) {
 
 TEST_P(ReportClientTest, HearsWhatKeptABatchFromItsReceipt) {
   Register();
-  SetObstacle(absl::AbortedError("they do not agree"));
-  const absl::Status obstacle = report_client_->CheckCompletion(kBatch);
-  EXPECT_TRUE(absl::IsAborted(obstacle)) << obstacle;
-  EXPECT_THAT(obstacle.message(), ::testing::HasSubstr("they do not agree"));
+  SetTrouble(absl::AbortedError("they do not agree"));
+  const absl::Status trouble = report_client_->CheckCompletion(kBatch);
+  EXPECT_TRUE(absl::IsAborted(trouble)) << trouble;
+  EXPECT_THAT(trouble.message(), ::testing::HasSubstr("they do not agree"));
   EXPECT_THAT(checked(), ElementsAre(kBatch)) << "no call is sent twice";
 }
 

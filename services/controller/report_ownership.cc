@@ -173,11 +173,11 @@ void ReportOwnership::BeginLocked() {
   if (begun.ok()) {
     base::Log(base::kInfo, "this controller counts",
               {{"instance", options_.instance}, {"epoch", epoch}});
-  } else if (begun.code() != obstacle_.code()) {
+  } else if (begun.code() != trouble_.code()) {
     base::Log(base::kError, "this controller should count and cannot; it is tried again",
               {{"instance", options_.instance}, {"why", begun.ToString()}});
   }
-  obstacle_ = begun;
+  trouble_ = begun;
   changed_.NotifyAll();
 }
 
@@ -190,7 +190,7 @@ void ReportOwnership::EndLocked() {
   }
   mu_.Lock();
   counts_.reset();
-  obstacle_ = absl::OkStatus();
+  trouble_ = absl::OkStatus();
   failures_ = 0;
   again_at_ = absl::ZeroDuration();
   const std::optional<int64_t> drained = std::exchange(drains_, std::nullopt);
@@ -234,11 +234,11 @@ absl::Status ReportOwnership::AwaitCounting(absl::Duration patience) {
   const absl::Duration deadline = clock_->Monotonic() + patience;
   {
     base::MutexLock lock(&mu_);
-    while (!begun_ && obstacle_.ok() && clock_->Monotonic() < deadline) {
+    while (!begun_ && trouble_.ok() && clock_->Monotonic() < deadline) {
       clock_->WaitUntil(&changed_, &mu_, deadline);
     }
     if (begun_) return absl::OkStatus();
-    if (!obstacle_.ok()) return obstacle_;
+    if (!trouble_.ok()) return trouble_;
   }
   // When it was created, no report may have been counted into yet.
   MUSTER_RETURN_IF_ERROR(CheckStandby());

@@ -115,7 +115,7 @@ class ReportOwnership final : public partition::PartitionWork {
   std::optional<int64_t> counts_ ABSL_GUARDED_BY(mu_);  // under which it counts, or tries to
   bool begun_ ABSL_GUARDED_BY(mu_) = false;             // it counts
   bool may_count_ ABSL_GUARDED_BY(mu_) = false;         // the report is known to be the right one
-  absl::Status obstacle_ ABSL_GUARDED_BY(mu_);          // why it does not, although it should
+  absl::Status trouble_ ABSL_GUARDED_BY(mu_);           // why it does not, although it should
   int failures_ ABSL_GUARDED_BY(mu_) = 0;               // in a row
   absl::Duration again_at_ ABSL_GUARDED_BY(mu_);        // after a failure
   std::optional<int64_t> drains_ ABSL_GUARDED_BY(mu_);  // to be told that it has drained

@@ -19,7 +19,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/lru_map.h"
 #include "muster/base/mutex.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 
 namespace muster::processor {
 
@@ -42,7 +42,7 @@ class AbsentContent {
   };
 
   // `clock` is not owned. `health` is told what keeps the items waiting; may be null.
-  AbsentContent(base::Clock* clock, std::shared_ptr<handler::HealthIssues> health)
+  AbsentContent(base::Clock* clock, std::shared_ptr<handler::HealthTroubles> health)
       : clock_(clock), health_(std::move(health)) {}
 
   // The content of an item of `batch` could not be read, by the error `why`, in its
@@ -54,7 +54,7 @@ class AbsentContent {
 
  private:
   base::Clock* const clock_;  // not owned
-  const std::shared_ptr<handler::HealthIssues> health_;
+  const std::shared_ptr<handler::HealthTroubles> health_;
   std::atomic<bool> any_ = false;  // none, mostly: then no reader locks
   base::Mutex mu_;
   // Monotonic; since when the content of the batch cannot be read.

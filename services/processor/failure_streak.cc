@@ -10,7 +10,7 @@ namespace muster::processor {
 
 void FailureStreak::Note(const std::string& job, const std::string& item,
                          const handler::Outcome& outcome, absl::Duration now,
-                         handler::HealthIssues* health) {
+                         handler::HealthTroubles* health) {
   using Kind = handler::Outcome::Kind;
   if (outcome.kind == Kind::kRelease) return;
   const bool has_result = outcome.kind == Kind::kOk;
@@ -36,7 +36,7 @@ void FailureStreak::Note(const std::string& job, const std::string& item,
             ? absl::StrCat("it put off ", count.attempts, " attempts, with no result between them")
             : absl::StrCat("its last ", count.attempts, " attempts gave no result");
     why = absl::StrCat(what, "; the latest, at item ", item, ": ", outcome.why);
-    // Under the lock: an issue that is noted after a result would stay.
+    // Under the lock: a trouble that is noted after a result would stay.
     if (health != nullptr) health->NoteFailing(why);
   }
   base::Log(base::kWarning,

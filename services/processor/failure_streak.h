@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "muster/base/mutex.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 
 namespace muster::processor {
 
@@ -28,11 +28,11 @@ class FailureStreak {
  public:
   // How an attempt at `item` (batch and index) ended, at the monotonic time `now`. At
   // kFailuresUntilTold failures without a result between them, and again whenever they have
-  // doubled, the log tells of them; `health`, which may be null, has them as an issue until one has
-  // a result. Deferrals are no failures, and are told likewise, as what they are. An attempt that
-  // was stopped is no attempt.
+  // doubled, the log tells of them; `health`, which may be null, has them as a trouble until one
+  // has a result. Deferrals are no failures, and are told likewise, as what they are. An attempt
+  // that was stopped is no attempt.
   void Note(const std::string& job, const std::string& item, const handler::Outcome& outcome,
-            absl::Duration now, handler::HealthIssues* health) ABSL_LOCKS_EXCLUDED(mu_);
+            absl::Duration now, handler::HealthTroubles* health) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Of one kind, since the last result.

@@ -29,7 +29,7 @@ class FailureStreakTest : public ::testing::Test {
   }
 
   base::LogCapture log_;
-  handler::HealthIssues health_;
+  handler::HealthTroubles health_;
   FailureStreak streak_;
   int items_ = 0;
   absl::Duration now_ = absl::Hours(1);

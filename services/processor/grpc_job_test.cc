@@ -207,27 +207,27 @@ TEST_F(GrpcJobTest, LeavesOtherJobsAloneWhenAHandlerRefusesOne) {
   EXPECT_EQ(AwaitResult("pears"), "conference");
 }
 
-// The health issue lasts through all retries until the handler is ready.
+// The health trouble lasts through all retries until the handler is ready.
 TEST_F(GrpcJobTest, IsInTroubleFromARefusalUntilTheHandlerIsReady) {
   Serve();
   counting_.Refuse("no column 'price'");
   const job::JobEntry apples = Apply(DefinitionAt(address()));
   Start();
-  EXPECT_THAT(service_->OpenIssues(), IsEmpty());
+  EXPECT_THAT(service_->OpenTroubles(), IsEmpty());
   Put(apples, "braeburn");
   Await([&] { return Jobs().empty(); });
   const auto refused = ElementsAre(Pair("apples", HasSubstr("no column 'price'")));
-  EXPECT_THAT(service_->OpenIssues(), refused);
+  EXPECT_THAT(service_->OpenTroubles(), refused);
   Put(apples, "pippin");
   Tell();
   AwaitCalls(2);
   Await([&] { return Jobs().empty(); });
-  EXPECT_THAT(service_->OpenIssues(), refused) << "it was refused again";
+  EXPECT_THAT(service_->OpenTroubles(), refused) << "it was refused again";
   counting_.Refuse("");
   Tell();
   Put(apples, "russet");
   EXPECT_EQ(AwaitResult("apples"), "counted");
-  EXPECT_THAT(service_->OpenIssues(), IsEmpty());
+  EXPECT_THAT(service_->OpenTroubles(), IsEmpty());
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class HandlerRunner {
  private:
   // The handler for this attempt: a suspect gets the handler that runs in a process of its own.
   absl::StatusOr<handler::Handler*> HandlerFor(bool is_suspect);
-  // Calls the handler and measures that; if it takes long, the log and the health issues tell of
+  // Calls the handler and measures that; if it takes long, the log and the health troubles tell of
   // it.
   handler::Outcome Call(handler::Handler& handler, handler::ItemContext context,
                         std::vector<handler::Transaction> transactions, handler::Results& results);

@@ -82,7 +82,7 @@ class ItemContentTest : public ItemWorkerTest {
   }
 
   base::FakeClock clock_;
-  std::shared_ptr<handler::HealthIssues> health_ = std::make_shared<handler::HealthIssues>();
+  std::shared_ptr<handler::HealthTroubles> health_ = std::make_shared<handler::HealthTroubles>();
   sync::testing::MemorySyncStore sync_;
   item::SuspendedBatches suspended_{&sync_};
   FakeContent content_;

@@ -10,7 +10,7 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/item/batch_trace.h"
-#include "muster/item/result_encoder.h"
+#include "muster/item/result_codec.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/limits.h"
 

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "muster/handler/handler.h"
 #include "muster/input/record_parser.h"
-#include "muster/item/result_encoder.h"
+#include "muster/item/result_codec.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/listener/subscriber.h"
 #include "muster/queue/queue_store.h"

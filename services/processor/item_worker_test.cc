@@ -520,7 +520,7 @@ TEST_F(ItemWorkerTest, WarnsOfAHandlerThatDoesNotComeBack) {
   SlowItems slow_items(&clock);
   setup_.clock = &clock;
   setup_.slow_items = &slow_items;
-  setup_.health = std::make_shared<handler::HealthIssues>();
+  setup_.health = std::make_shared<handler::HealthTroubles>();
   Work(Item("ann,1\n", 1), [&](const handler::WorkItem& item, Results& results) {
     clock.AwaitSleepers(1);
     clock.Advance(kWarnUnlessPromised);
@@ -534,7 +534,7 @@ TEST_F(ItemWorkerTest, WarnsOfAHandlerThatDoesNotComeBack) {
 // Such as a bug that a handler turns into a retry: no program dies of it, and no item is slow.
 TEST_F(ItemWorkerTest, TellsOfAHandlerThatFailsOnEachItem) {
   base::LogCapture log;
-  setup_.health = std::make_shared<handler::HealthIssues>();
+  setup_.health = std::make_shared<handler::HealthTroubles>();
   for (int64_t i = 0; i < kFailuresUntilTold; ++i) {
     Work(Item("ann,1\n", 1),
          [](const auto&, auto&) { return Outcome::Retry({}, "no such column"); });

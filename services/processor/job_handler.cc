@@ -54,7 +54,8 @@ CommandOptions Isolated(CommandOptions options) {
 
 JobHandler LinkedHandler(const job::JobDefinition& job, const job::LinkedHandlerSpec& spec,
                          const handler::LinkedHandler& linked, base::Clock* clock) {
-  JobHandler handler{linked.factory, linked.version, {}, std::make_shared<handler::HealthIssues>()};
+  JobHandler handler{
+      linked.factory, linked.version, {}, std::make_shared<handler::HealthTroubles>()};
   if (job.text.size() > kMaxServedJobBytes) return handler;
   CommandOptions served;
   served.argv = {"/proc/self/exe", kServeHandler};
@@ -100,7 +101,7 @@ JobHandler CommandHandler(const job::JobDefinition& job, const job::CommandHandl
     return IfAllowed(programs, command, job.folder, std::move(make));
   };
   const handler::HandlerFactory isolated = guarded(CommandHandlerFactory(Isolated(options)));
-  options.health = std::make_shared<handler::HealthIssues>();
+  options.health = std::make_shared<handler::HealthTroubles>();
   options.on_never_started = access.on_no_server;
   return {guarded(CommandHandlerFactory(options)),
           command.version,
@@ -130,7 +131,7 @@ JobHandler GrpcHandler(const job::GrpcHandlerSpec& grpc, const HandlerAccess& ac
   options.version = grpc.version;
   options.deadline = grpc.deadline;
   options.clock = clock;
-  options.health = std::make_shared<handler::HealthIssues>();
+  options.health = std::make_shared<handler::HealthTroubles>();
   options.restarts = std::make_shared<handler::Restarts>();
   return {handler::grpc::GrpcHandlerFactory(options),
           grpc.version,

@@ -17,7 +17,7 @@
 #include "muster/base/clock.h"
 #include "muster/handler/grpc/grpc_handler.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 #include "muster/handler/restarts.h"
 #include "muster/job/job.h"
 #include "muster/rpc/tls.h"
@@ -33,7 +33,7 @@ struct JobHandler {
   handler::HandlerFactory isolated;
   // Where the handlers of `factory` report what keeps them from working; those of `isolated` do
   // not.
-  std::shared_ptr<handler::HealthIssues> health;
+  std::shared_ptr<handler::HealthTroubles> health;
   // Where all of them note that a program, or a call of a server, had to be followed by another.
   std::shared_ptr<handler::Restarts> restarts = std::make_shared<handler::Restarts>();
   // Starts the handler's program without an item and ends it again, as command::TryStart says.

@@ -33,7 +33,7 @@ void LoadReport::NotePause(const listener::QueueListener& listener, Metered* met
 }
 
 void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
-  std::map<std::string, std::string> open_issues = listeners_->OpenIssues();
+  std::map<std::string, std::string> open_troubles = listeners_->OpenTroubles();
   std::map<std::string, Metered> meters;
   for (const JobListener& served : listeners_->Listeners()) {
     v1::HandlerVersion* const handler = heartbeat->mutable_instance()->add_handlers();
@@ -48,11 +48,11 @@ void LoadReport::AddTo(absl::Duration window, v1::Heartbeat* heartbeat) {
     *load = metered.meter.Measure(
         {served.listener->Load(), served.listener->counters(), served.transactions}, window);
     NotePause(*served.listener, &metered, load);
-    if (const auto trouble = open_issues.extract(served.job)) load->set_trouble(trouble.mapped());
+    if (const auto trouble = open_troubles.extract(served.job)) load->set_trouble(trouble.mapped());
     meters.emplace(served.job, std::move(metered));
   }
   meters_ = std::move(meters);
-  for (const auto& [job, trouble] : open_issues) {
+  for (const auto& [job, trouble] : open_troubles) {
     v1::JobLoad* const load = heartbeat->add_jobs();
     load->set_job(job);
     load->set_trouble(trouble);

@@ -44,7 +44,7 @@ class JobListeners {
 
   // What keeps the processor from working, by job; also for jobs that have no listener for that
   // reason. Omits jobs whose handler only other processors have.
-  virtual std::map<std::string, std::string> OpenIssues() = 0;
+  virtual std::map<std::string, std::string> OpenTroubles() = 0;
 
   // The release for which all listeners wait before they take the first message; empty: they take
   // messages.

@@ -61,7 +61,7 @@ TEST_F(PoolMetricsTest, CountsTimeAndWakeups) {
 class NoListeners final : public JobListeners {
  public:
   std::vector<JobListener> Listeners() override { return {}; }
-  std::map<std::string, std::string> OpenIssues() override { return {}; }
+  std::map<std::string, std::string> OpenTroubles() override { return {}; }
   void Retire(absl::string_view) override {}
 };
 

@@ -8,7 +8,7 @@
 #include "muster/base/status.h"
 #include "muster/handler/pool.h"
 #include "muster/item/queue_names.h"
-#include "muster/item/result_encoder.h"
+#include "muster/item/result_codec.h"
 
 namespace muster::processor {
 namespace {

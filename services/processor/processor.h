@@ -89,7 +89,7 @@ struct Options {
   // is worked on like others.
   handler::HandlerFactory isolated_handlers;
   // Where slow calls of the handlers are noted; null: nowhere.
-  std::shared_ptr<handler::HealthIssues> health = nullptr;
+  std::shared_ptr<handler::HealthTroubles> health = nullptr;
   // Where the handlers note their restarts, which are counted; null: nowhere.
   std::shared_ptr<handler::Restarts> restarts = nullptr;
   // Finds other revisions of the job, to which batches from before its last change are bound; null:

@@ -10,7 +10,7 @@
 #include "muster/base/log.h"
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
 #include "muster/listener/listener.h"
@@ -134,7 +134,7 @@ void ProcessorService::StopRefused(const Refusal& refusal) {
     base::MutexLock lock(&mu_);
     if (!IsWantedLocked(served->as_of.name)) return;
   }
-  job_issues_.Report(served->as_of.name, {base::InWords(refusal.why), served->as_of});
+  job_troubles_.Report(served->as_of.name, {base::InWords(refusal.why), served->as_of});
   Forget(served);
   DrainAside(served);
 }
@@ -162,7 +162,7 @@ absl::Status ProcessorService::Look() {
     if (ThreadsFor(job.name) > 0) Serve(job);
   }
   for (const std::string& job : gone) Drop(job);
-  job_issues_.KeepOnly(jobs);
+  job_troubles_.KeepOnly(jobs);
   return absl::OkStatus();
 }
 
@@ -183,15 +183,15 @@ void ProcessorService::Serve(const job::JobSummary& job) {
   }
   const ServedPtr old = ServedAs(job.name);
   if (old != nullptr && IsSame(old->as_of, job)) {
-    return job_issues_.CanWork(old->as_of);
+    return job_troubles_.CanWork(old->as_of);
   }
   const auto made = std::make_shared<Served>();
   if (const absl::Status status = Make(job, made); !status.ok()) {
     look_soon_ |= base::IsTransient(status);
-    return job_issues_.Report(job.name,
-                              {base::InWords(status), std::nullopt, IsOthers(*made, status)});
+    return job_troubles_.Report(job.name,
+                                {base::InWords(status), std::nullopt, IsOthers(*made, status)});
   }
-  job_issues_.CanWork(made->as_of);
+  job_troubles_.CanWork(made->as_of);
   Replace(old, made);
 }
 
@@ -305,7 +305,7 @@ void ProcessorService::Replace(const ServedPtr& old, const ServedPtr& made) {
 absl::Status ProcessorService::Begin(const ServedPtr& served, absl::string_view what) {
   const std::string& job = served->as_of.name;
   if (const absl::Status started = served->processor->Start(); !started.ok()) {
-    job_issues_.Report(job, {base::InWords(started)});
+    job_troubles_.Report(job, {base::InWords(started)});
     Forget(served);
     return started;
   }
@@ -418,21 +418,21 @@ std::vector<JobListener> ProcessorService::Listeners() {
 }
 
 // A refusal ends once the service has called the handler again and it is ready.
-std::map<std::string, std::string> ProcessorService::OpenIssues() {
+std::map<std::string, std::string> ProcessorService::OpenTroubles() {
   std::map<std::string, ServedPtr> served;
   {
     base::MutexLock lock(&mu_);
     served = served_;
   }
   for (const auto& [job, one] : served) {
-    if (one->health->works()) job_issues_.IsAccepted(job);
+    if (one->health->works()) job_troubles_.IsAccepted(job);
   }
-  std::map<std::string, std::string> open_issues = job_issues_.OpenIssues();
+  std::map<std::string, std::string> open_troubles = job_troubles_.OpenTroubles();
   for (const auto& [job, one] : served) {
     if (std::string why = one->health->why(); !why.empty())
-      open_issues.emplace(job, std::move(why));
+      open_troubles.emplace(job, std::move(why));
   }
-  return open_issues;
+  return open_troubles;
 }
 
 void ProcessorService::Retire(absl::string_view job) {

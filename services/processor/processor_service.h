@@ -37,8 +37,8 @@
 #include "muster/handler/handler.h"
 #include "muster/job/job_registry.h"
 #include "services/processor/job_handler.h"
-#include "services/processor/job_issues.h"
 #include "services/processor/job_listeners.h"
+#include "services/processor/job_troubles.h"
 #include "services/processor/pool_metrics.h"
 #include "services/processor/processor.h"
 #include "services/processor/revision_cache.h"
@@ -99,7 +99,7 @@ class ProcessorService final : public JobListeners {
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
   std::vector<JobListener> Listeners() override ABSL_LOCKS_EXCLUDED(mu_);
-  std::map<std::string, std::string> OpenIssues() override ABSL_LOCKS_EXCLUDED(mu_);
+  std::map<std::string, std::string> OpenTroubles() override ABSL_LOCKS_EXCLUDED(mu_);
   std::string ParkedFor() override ABSL_LOCKS_EXCLUDED(mu_);
   void Retire(absl::string_view job) override ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -109,7 +109,7 @@ class ProcessorService final : public JobListeners {
     job::JobSummary as_of;
     job::JobDefinition definition;
     std::unique_ptr<Processor> processor;  // uses the definition
-    std::shared_ptr<handler::HealthIssues> health;
+    std::shared_ptr<handler::HealthTroubles> health;
     std::stop_source draining;
     // Makes handlers while the service is parked; uses the service and the processor. Set before
     // other threads see this object.
@@ -181,7 +181,7 @@ class ProcessorService final : public JobListeners {
   std::unique_ptr<RevisionCache> revisions_;
   std::unique_ptr<bus::TriggerBus::Subscription> subscription_;
 
-  JobIssues job_issues_;
+  JobTroubles job_troubles_;
   std::unique_ptr<PoolMetrics> pool_metrics_;  // from Start to Close
 
   base::Mutex mu_;

@@ -449,12 +449,12 @@ TEST_F(ProcessorServiceTest, StopsWhatRunsOfACancelledBatchAndAcknowledgesIt) {
 
 TEST_F(ProcessorServiceTest, EndsWithoutHavingBegun) {
   ProcessorService service(&handlers_, options_, base::RealClock());
-  EXPECT_THAT(service.OpenIssues(), IsEmpty());
+  EXPECT_THAT(service.OpenTroubles(), IsEmpty());
   EXPECT_THAT(service.Listeners(), IsEmpty());
   service.Stop(absl::ZeroDuration());
 }
 
-// Tests about the health issue of a single job in the heartbeat.
+// Tests about the health trouble of a single job in the heartbeat.
 class JobTroubleTest : public ProcessorServiceTest {
  protected:
   std::vector<v1::JobLoad> Loads() {

@@ -116,7 +116,7 @@ std::vector<SlowItems::Warning> SlowItems::TakeDueLocked() {
       const absl::Duration lapse = now - entry.begun;
       entry.due = now + lapse;
       std::string why = InWords(entry.item, lapse);
-      // Under the lock: an issue that is noted after the call has ended would stay for ever.
+      // Under the lock: a trouble that is noted after the call has ended would stay for ever.
       if (entry.item.health != nullptr) entry.item.health->NoteSlow(id, why);
       warnings.push_back({entry.item.job, entry.item.item, std::move(why)});
     }

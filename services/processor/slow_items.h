@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 #include "muster/job/job.h"
 
 namespace muster::processor {
@@ -45,7 +45,7 @@ struct SlowItem {
   std::string item;  // WorkItem::id: batch and index
   std::string handler;
   ItemTime time;
-  std::shared_ptr<handler::HealthIssues> health;  // outlives its job's workers; null: none
+  std::shared_ptr<handler::HealthTroubles> health;  // outlives its job's workers; null: none
 };
 
 // Thread-safe. One thread serves all workers of a process. It keeps one entry for each running
@@ -60,7 +60,7 @@ class SlowItems {
   SlowItems& operator=(const SlowItems&) = delete;
 
   // A call that begins now and ends with this object. After time.warn_after, and again after each
-  // doubling of that time, the log names it; until it ends, it is an issue of `health`.
+  // doubling of that time, the log names it; until it ends, it is a trouble of `health`.
   class Call {
    public:
     // `items` is not owned; null: the call is not watched.
@@ -90,7 +90,7 @@ class SlowItems {
   uint64_t Begin(SlowItem item) ABSL_LOCKS_EXCLUDED(mu_);
   void End(uint64_t id) ABSL_LOCKS_EXCLUDED(mu_);
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
-  // Blocks until a warning is due, and notes the issues. Empty: the object is being destroyed.
+  // Blocks until a warning is due, and notes the troubles. Empty: the object is being destroyed.
   std::vector<Warning> AwaitDue() ABSL_LOCKS_EXCLUDED(mu_);
   std::vector<Warning> TakeDueLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

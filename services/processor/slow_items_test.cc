@@ -65,22 +65,23 @@ class SlowItemsTest : public ::testing::Test {
   }
 
   // Advances once the thread sleeps, and waits until it has noted what is due.
-  void AdvanceAndAwaitIssue(absl::Duration by, const std::string& issue) {
+  void AdvanceAndAwaitTrouble(absl::Duration by, const std::string& trouble) {
     clock_.AwaitSleepers(1);
     clock_.Advance(by);
-    while (health_->why().find(issue) == std::string::npos) base::LetOthersRun();
+    while (health_->why().find(trouble) == std::string::npos) base::LetOthersRun();
   }
 
   base::FakeClock clock_;
   base::LogCapture log_;
-  const std::shared_ptr<handler::HealthIssues> health_ = std::make_shared<handler::HealthIssues>();
+  const std::shared_ptr<handler::HealthTroubles> health_ =
+      std::make_shared<handler::HealthTroubles>();
 };
 
 TEST_F(SlowItemsTest, NamesTheItemAndTheHandlerBeforeTheKill) {
   std::optional<SlowItems> items(std::in_place, &clock_);
   {
     const SlowItems::Call call(&*items, Item("1/7"));
-    AdvanceAndAwaitIssue(absl::Seconds(30), "1/7");
+    AdvanceAndAwaitTrouble(absl::Seconds(30), "1/7");
     EXPECT_EQ(health_->why(),
               "item 1/7 has been with its handler (python3 bill.py) for 30s; it is ended, and "
               "charged an attempt, 1m after the handler takes it")
@@ -95,10 +96,10 @@ TEST_F(SlowItemsTest, NamesTheItemAndTheHandlerBeforeTheKill) {
 TEST_F(SlowItemsTest, WarnsAgainAfterEachDoublingOfTheTime) {
   SlowItems items(&clock_);
   const SlowItems::Call call(&items, Item("1/7"));
-  AdvanceAndAwaitIssue(absl::Seconds(30), "for 30s");
+  AdvanceAndAwaitTrouble(absl::Seconds(30), "for 30s");
   clock_.AwaitSleepers(1);
   EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Seconds(30));
-  AdvanceAndAwaitIssue(absl::Seconds(30), "for 1m");
+  AdvanceAndAwaitTrouble(absl::Seconds(30), "for 1m");
   clock_.AwaitSleepers(1);
   EXPECT_EQ(clock_.NextDeadline() - clock_.Monotonic(), absl::Minutes(1));
 }
@@ -107,14 +108,14 @@ TEST_F(SlowItemsTest, WarnsAgainAfterEachDoublingOfTheTime) {
 TEST_F(SlowItemsTest, SaysTheTimeInMilliseconds) {
   SlowItems items(&clock_);
   const SlowItems::Call call(&items, Item("1/7"));
-  AdvanceAndAwaitIssue(absl::Seconds(30) + absl::Nanoseconds(4'700'123), "for 30.004s;");
+  AdvanceAndAwaitTrouble(absl::Seconds(30) + absl::Nanoseconds(4'700'123), "for 30.004s;");
 }
 
 TEST_F(SlowItemsTest, SaysNothingOfACallThatEndsInTime) {
   SlowItems items(&clock_);
   { const SlowItems::Call call(&items, Item("1/6")); }
   const SlowItems::Call slow(&items, Item("1/7"));
-  AdvanceAndAwaitIssue(absl::Seconds(30), "1/7");
+  AdvanceAndAwaitTrouble(absl::Seconds(30), "1/7");
   EXPECT_THAT(log_.lines(), Not(Contains(HasSubstr("1/6"))));
 }
 
@@ -123,7 +124,7 @@ TEST_F(SlowItemsTest, SaysThatNothingCanEndALinkedHandler) {
   SlowItem linked = Item("1/7");
   linked.time.is_ended = false;
   const SlowItems::Call call(&items, linked);
-  AdvanceAndAwaitIssue(absl::Seconds(30), "nothing can end a linked handler");
+  AdvanceAndAwaitTrouble(absl::Seconds(30), "nothing can end a linked handler");
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ class WorkerServiceTest : public ::testing::Test, public JobListeners {
     for (const auto& [job, listener] : listeners_) all.push_back({job, listener});
     return all;
   }
-  std::map<std::string, std::string> OpenIssues() override { return {}; }
+  std::map<std::string, std::string> OpenTroubles() override { return {}; }
   std::string ParkedFor() override { return parked_for_; }
   void Retire(absl::string_view job) override { retired_.emplace_back(job); }
 

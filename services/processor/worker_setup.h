@@ -17,7 +17,7 @@
 #include "muster/blob/blob_store.h"
 #include "muster/content/item_content.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 #include "muster/item/cancelled_batches.h"
 #include "muster/item/suspended_batches.h"
 #include "muster/job/job.h"
@@ -82,8 +82,8 @@ struct WorkerSetup {
   base::Clock* clock = base::RealClock();  // not owned
   // Warns of calls of the handler that take long; null: no warning is given. Not owned.
   SlowItems* slow_items = nullptr;
-  std::shared_ptr<handler::HealthIssues> health;  // of the job; gets those warnings, too
-  mutable FailureStreak failures;                 // … and these
+  std::shared_ptr<handler::HealthTroubles> health;  // of the job; gets those warnings, too
+  mutable FailureStreak failures;                   // … and these
   ItemMetrics metrics;
   telemetry::SpanSink* spans = nullptr;  // null: batches are not traced. Not owned.
 };

@@ -76,7 +76,7 @@ void ActuationWorker::Step() {
   Look();
 }
 
-// Limited in time, because the obstacle may disappear without a change that the platform shows.
+// Limited in time, because the trouble may disappear without a change that the platform shows.
 bool ActuationWorker::IsInVainLocked(const Order& order) const {
   return done_.has_value() && done_->decision == order.decision && AsksTheSame(*done_, order) &&
          view_.state.wanted == reached_ && clock_->Monotonic() - done_at_ < kUnmetOrderPause;

@@ -408,7 +408,7 @@ void TargetLoop::OnAnswer(const std::string& decision,
   Wake();
 }
 
-std::string TargetLoop::HealthIssues() const {
+std::string TargetLoop::HealthTroubles() const {
   std::vector<std::string> troubles;
   const auto add = [&troubles](const absl::Status& status) {
     if (!status.ok()) troubles.push_back(std::string(status.message()));
@@ -438,7 +438,7 @@ std::optional<Snapshot> TargetLoop::snapshot() const {
 }
 
 v1::ScalingTarget TargetLoop::Status() const {
-  return StatusOf({name(), target_.queues, HealthIssues(), deps_.decision_log->Last(name()),
+  return StatusOf({name(), target_.queues, HealthTroubles(), deps_.decision_log->Last(name()),
                    deps_.overrides->Of(name()), snapshot()});
 }
 

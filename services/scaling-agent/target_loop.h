@@ -145,7 +145,7 @@ class TargetLoop {
   void NoteSeen(const scaling::policy::Observation& observation) ABSL_LOCKS_EXCLUDED(mu_);
   void OnAnswer(const std::string& decision, const absl::StatusOr<actuator::Outcome>& outcome)
       ABSL_LOCKS_EXCLUDED(mu_);
-  std::string HealthIssues() const ABSL_LOCKS_EXCLUDED(mu_);
+  std::string HealthTroubles() const ABSL_LOCKS_EXCLUDED(mu_);
 
   const scaling::rules::Target
       target_;  // from the rules that the loop began with; its numbers may have changed since

@@ -12,8 +12,7 @@
 
 #include "muster/base/output_record.h"
 #include "muster/base/text.h"
-#include "muster/item/result_decoder.h"
-#include "muster/item/result_encoder.h"
+#include "muster/item/result_codec.h"
 #include "tests/fuzz/one_blob.h"
 #include "tests/fuzz/property.h"
 

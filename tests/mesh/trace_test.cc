@@ -17,7 +17,7 @@
 #include "muster/input/byte_source.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/redrive.h"
-#include "muster/item/result_decoder.h"
+#include "muster/item/result_codec.h"
 #include "muster/item/work_item_codec.h"
 #include "muster/v1/batch.pb.h"
 #include "tests/mesh/batch_service_fixture.h"

@@ -74,18 +74,18 @@ std::vector<actuator::Replica> ReplicasOf(const std::vector<muster::kubernetes::
   return replicas;
 }
 
-std::string ObstacleOf(const std::vector<muster::kubernetes::Pod>& pods) {
+std::string TroubleOf(const std::vector<muster::kubernetes::Pod>& pods) {
   const muster::kubernetes::Pod* first = nullptr;
   int others = -1;
   for (const muster::kubernetes::Pod& pod : pods) {
-    if (pod.is_over() || pod.obstacle.empty()) continue;
+    if (pod.is_over() || pod.trouble.empty()) continue;
     if (first == nullptr) first = &pod;
     ++others;
   }
   if (first == nullptr) return "";
   return absl::StrCat("pod ", first->name,
                       others == 0 ? "" : absl::StrCat(" and ", others, " more"),
-                      " cannot start: ", first->obstacle);
+                      " cannot start: ", first->trouble);
 }
 
 namespace {
@@ -148,7 +148,7 @@ absl::StatusOr<actuator::TargetState> KubernetesActuator::Observe(std::string_vi
   MUSTER_ASSIGN_OR_RETURN(const muster::kubernetes::Scale scale, ReadScale(client_, workload));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<muster::kubernetes::Pod> pods,
                           PodsOf(std::string(target), workload, scale.selector));
-  return actuator::TargetState{scale.replicas, ReplicasOf(pods), ObstacleOf(pods)};
+  return actuator::TargetState{scale.replicas, ReplicasOf(pods), TroubleOf(pods)};
 }
 
 absl::StatusOr<std::vector<muster::kubernetes::Pod>> KubernetesActuator::PodsOf(

@@ -40,7 +40,7 @@ std::vector<actuator::Replica> ReplicasOf(const std::vector<muster::kubernetes::
 
 // Which pod cannot start, with the reason, and how many more there are of them; empty: none is
 // known.
-std::string ObstacleOf(const std::vector<muster::kubernetes::Pod>& pods);
+std::string TroubleOf(const std::vector<muster::kubernetes::Pod>& pods);
 
 // Replicas are the pods of a Deployment or a StatefulSet. Its /scale subresource holds their wanted
 // number.

@@ -90,16 +90,16 @@ TEST(ChooseCostsTest, MarksNoMoreThanItsBound) {
   EXPECT_THAT(ChooseCosts(pods, wishes, 3 * kMaxMarks), SizeIs(kMaxMarks));
 }
 
-TEST(ObstacleOfTest, NamesOnePodThatCannotStartAndCountsTheOthers) {
+TEST(TroubleOfTest, NamesOnePodThatCannotStartAndCountsTheOthers) {
   std::vector<muster::kubernetes::Pod> pods = {Running("a"), Running("b"), Running("c")};
-  EXPECT_EQ(ObstacleOf(pods), "");
-  pods[1].obstacle = "Unschedulable: 0/1 nodes are available";
-  EXPECT_EQ(ObstacleOf(pods), "pod b cannot start: Unschedulable: 0/1 nodes are available");
-  pods[2].obstacle = "Unschedulable: 0/1 nodes are available";
-  EXPECT_EQ(ObstacleOf(pods),
+  EXPECT_EQ(TroubleOf(pods), "");
+  pods[1].trouble = "Unschedulable: 0/1 nodes are available";
+  EXPECT_EQ(TroubleOf(pods), "pod b cannot start: Unschedulable: 0/1 nodes are available");
+  pods[2].trouble = "Unschedulable: 0/1 nodes are available";
+  EXPECT_EQ(TroubleOf(pods),
             "pod b and 1 more cannot start: Unschedulable: 0/1 nodes are available");
   pods[1].phase = "Failed";
-  EXPECT_EQ(ObstacleOf(pods), "pod c cannot start: Unschedulable: 0/1 nodes are available");
+  EXPECT_EQ(TroubleOf(pods), "pod c cannot start: Unschedulable: 0/1 nodes are available");
 }
 
 TEST(ReplicasOfTest, TellsWhatEachPodIs) {

@@ -110,7 +110,7 @@ absl::StatusOr<actuator::TargetState> ProcessActuator::Observe(std::string_view 
   for (const LivingReplica& replica : session.living) {
     if (replica.record.target == target) state.replicas.push_back(replica.AsReplica());
   }
-  state.trouble = HealthIssuesLocked(target);
+  state.trouble = HealthTroublesLocked(target);
   return state;
 }
 
@@ -140,7 +140,7 @@ absl::StatusOr<actuator::Outcome> ProcessActuator::Apply(const actuator::Order& 
     MUSTER_RETURN_IF_ERROR(WriteDesiredState(OrdersFile(options_.folder), orders));
   MUSTER_RETURN_IF_ERROR(FulfilLocked(order.target, program, order.let_go_first, &session));
   return actuator::Outcome{before, order.replicas,
-                           DetailOf(order, before, HealthIssuesLocked(order.target))};
+                           DetailOf(order, before, HealthTroublesLocked(order.target))};
 }
 
 absl::StatusOr<Program> ProcessActuator::FindLocked(std::string_view target) const {
@@ -272,7 +272,7 @@ void ProcessActuator::WaitForKeepersLocked() {
   }
 }
 
-std::string ProcessActuator::HealthIssuesLocked(std::string_view target) {
+std::string ProcessActuator::HealthTroublesLocked(std::string_view target) {
   const auto backoff = backoffs_.find(target);
   return backoff == backoffs_.end() ? "" : backoff->second.Tell(clock_->Monotonic());
 }

@@ -113,7 +113,7 @@ class ProcessActuator final : public actuator::Actuator {
   void WriteMetricsTargetsLocked(const std::vector<LivingReplica>& living)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForKeepersLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::string HealthIssuesLocked(std::string_view target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::string HealthTroublesLocked(std::string_view target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   base::Clock* const clock_;     // not owned

@@ -52,7 +52,7 @@ struct PayloadWriter {
     v1::CloudQueueWorkDetectedTriggerEvent& payload = *message->mutable_work_detected();
     payload.set_storage_account(work.storage_account);
     payload.set_queue_name(work.queue_name);
-    payload.set_payload_size(work.messages);
+    payload.set_messages(work.messages);
     payload.set_wanted(work.wanted);
   }
   void operator()(const bus::JobChangedEvent& job) const {
@@ -100,7 +100,7 @@ absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view b
       return Event{message.from(), bus::CloudQueueWorkDetectedTriggerEvent{
                                        .storage_account = work.storage_account(),
                                        .queue_name = work.queue_name(),
-                                       .messages = work.payload_size(),
+                                       .messages = work.messages(),
                                        .wanted = work.wanted()}};
     }
     case v1::InterRoleCommunicationEvent::kJobChanged:

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 #include "muster/handler/restarts.h"
 #include "muster/os/child_process.h"
 
@@ -62,7 +62,7 @@ struct CommandOptions {
   bool death_is_proof = false;
   // Where the handlers note that their programs fail again and again, or that one works; null:
   // nowhere. Shared with its readers; the handlers may outlive them.
-  std::shared_ptr<handler::HealthIssues> health;
+  std::shared_ptr<handler::HealthTroubles> health;
   // Where they note each program that another one has to follow; null: nowhere. Shared likewise.
   std::shared_ptr<handler::Restarts> restarts = nullptr;
   // Called with Unavailable, each time that a program is started in vain, once no program of this

@@ -141,7 +141,7 @@ TEST_F(ProgramLifeTest, RetriesTheItemOfAProgramThatExits) {
 class ToldFailuresTest : public CommandHandlerTest {
  protected:
   ToldFailuresTest() {
-    options_.health = std::make_shared<handler::HealthIssues>();
+    options_.health = std::make_shared<handler::HealthTroubles>();
     Program(absl::StrCat("read -r line; [ -e mended ] || { echo boom >&2; exit 3; }; ", kAnswer));
   }
   void Fail(int times) {
@@ -190,7 +190,7 @@ TEST_F(ToldFailuresTest, AreThoseOfAllProgramsOfAJob) {
   EXPECT_THAT(Told(), ElementsAre(1, 2, 3, 6));
 }
 
-// What has noted that issue tells of it.
+// What has noted that trouble tells of it.
 TEST_F(ToldFailuresTest, AreOnlyTheFirstWhileTheJobHasThemAsAnIssue) {
   options_.health->NoteFailing("its last 10 attempts gave no result");
   Fail(13);
@@ -512,7 +512,7 @@ TEST_F(ProgramLifeTest, GivesEachProgramAFolderForTemporaryFilesAndRemovesItWith
 }
 
 TEST_F(ProgramLifeTest, TellsOfTroubleWhenItFailsAgainAndAgain) {
-  options_.health = std::make_shared<handler::HealthIssues>();
+  options_.health = std::make_shared<handler::HealthTroubles>();
   Program("read -r line; echo 'no module bill' >&2; exit 3");
   EXPECT_EQ(Process().kind, Kind::kRetry);
   EXPECT_EQ(options_.health->why(), "") << "it may be the item's fault";
@@ -522,7 +522,7 @@ TEST_F(ProgramLifeTest, TellsOfTroubleWhenItFailsAgainAndAgain) {
 }
 
 TEST_F(ProgramLifeTest, HasNoTroubleWhenAProgramOfAnyHandlerWorks) {
-  options_.health = std::make_shared<handler::HealthIssues>();
+  options_.health = std::make_shared<handler::HealthTroubles>();
   options_.health->Note("another one's program fails");
   Program(absl::StrCat("read -r line; ", kAnswer));
   EXPECT_EQ(Process().kind, Kind::kOk);

@@ -36,7 +36,7 @@ void AwaitEnd(pid_t program) {
 
 class ProgramStartTest : public CommandHandlerTest {
  protected:
-  ProgramStartTest() { options_.health = std::make_shared<handler::HealthIssues>(); }
+  ProgramStartTest() { options_.health = std::make_shared<handler::HealthTroubles>(); }
 
   // The item is given back, and people hear why at once.
   void ExpectNotCharged(const testing::Matcher<std::string>& why) {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "muster/base/mutex.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 
 namespace muster::handler::command {
 
@@ -19,9 +19,9 @@ inline constexpr int64_t kFailuresToldEach = 3;
 // Of all programs of a job. Thread-safe.
 class FailureLog {
  public:
-  // While `health`, which may be null, has items that fail one after the other as an issue, no more
-  // than the first failures are told: whoever notes that issue tells of it.
-  explicit FailureLog(std::shared_ptr<HealthIssues> health) : health_(std::move(health)) {}
+  // While `health`, which may be null, has items that fail one after the other as a trouble, no
+  // more than the first failures are told: whoever notes that trouble tells of it.
+  explicit FailureLog(std::shared_ptr<HealthTroubles> health) : health_(std::move(health)) {}
 
   struct Failure {
     int64_t in_a_row = 0;
@@ -37,7 +37,7 @@ class FailureLog {
  private:
   bool TellsLocked(int64_t failures) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const std::shared_ptr<HealthIssues> health_;  // shared as in CommandOptions
+  const std::shared_ptr<HealthTroubles> health_;  // shared as in CommandOptions
   mutable base::Mutex mu_;
   std::atomic<int64_t> failures_{0};  // in a row; written under mu_
   int64_t told_at_ ABSL_GUARDED_BY(mu_) = 0;

@@ -133,12 +133,12 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
       channel_, EncodeHello(schema_, options_.parameters, options_.processor), options_.clock);
   const absl::StatusOr<v1::Ready> ready = session->AwaitReady(begin + options_.ready_timeout, stop);
   if (absl::IsCancelled(ready.status())) return nullptr;
-  const std::optional<Obstacle> obstacle = ObstacleOf(*session, ready);
-  NoteServer(obstacle, begin);
-  if (obstacle.has_value()) {
-    Tell(*obstacle);
+  const std::optional<Trouble> trouble = TroubleOf(*session, ready);
+  NoteServer(trouble, begin);
+  if (trouble.has_value()) {
+    Tell(*trouble);
     base::MutexLock lock(&mu_);
-    HoldBackLocked(RestartReason::kNotStarted, obstacle->why, obstacle->is_refused);
+    HoldBackLocked(RestartReason::kNotStarted, trouble->why, trouble->is_refused);
     return nullptr;
   }
   base::Log(base::kInfo, "handler server called",
@@ -151,48 +151,48 @@ Caller::SessionPtr Caller::Open(const std::stop_token& stop) {
   return session;
 }
 
-std::optional<Caller::Obstacle> Caller::ObstacleOf(Session& session,
-                                                   const absl::StatusOr<v1::Ready>& ready) {
+std::optional<Caller::Trouble> Caller::TroubleOf(Session& session,
+                                                 const absl::StatusOr<v1::Ready>& ready) {
   // The server itself may answer that something behind it cannot be connected to.
   const bool is_connected = channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
   if (absl::IsAborted(ready.status())) {
     const SessionEnd end = session.end();
-    return Obstacle{end.why, end.kind == SessionEnd::Kind::kRefused,
-                    end.kind == SessionEnd::Kind::kUnreached && !is_connected,
-                    end.kind == SessionEnd::Kind::kOther};
+    return Trouble{end.why, end.kind == SessionEnd::Kind::kRefused,
+                   end.kind == SessionEnd::Kind::kUnreached && !is_connected,
+                   end.kind == SessionEnd::Kind::kOther};
   }
   if (!ready.ok()) {
     const std::string within =
         absl::StrCat(" within ", absl::FormatDuration(options_.ready_timeout));
-    if (is_connected) return Obstacle{absl::StrCat("was not ready", within)};
-    return Obstacle{absl::StrCat("cannot be reached: no server there has answered", within),
-                    /*is_refused=*/false, /*is_unreached=*/true};
+    if (is_connected) return Trouble{absl::StrCat("was not ready", within)};
+    return Trouble{absl::StrCat("cannot be reached: no server there has answered", within),
+                   /*is_refused=*/false, /*is_unreached=*/true};
   }
   std::optional<std::string> misfit = Misfit(*ready);
   if (!misfit.has_value()) return std::nullopt;
   session.End(options_.end_grace);
-  return Obstacle{*std::move(misfit), /*is_refused=*/false, /*is_unreached=*/false,
-                  /*is_other_server=*/true};
+  return Trouble{*std::move(misfit), /*is_refused=*/false, /*is_unreached=*/false,
+                 /*is_other_server=*/true};
 }
 
-void Caller::NoteServer(const std::optional<Obstacle>& obstacle, absl::Duration begin) {
+void Caller::NoteServer(const std::optional<Trouble>& trouble, absl::Duration begin) {
   base::MutexLock lock(&mu_);
-  if (obstacle.has_value() && obstacle->is_unreached) return;
-  const bool is_other = obstacle.has_value() && obstacle->is_other_server;
+  if (trouble.has_value() && trouble->is_unreached) return;
+  const bool is_other = trouble.has_value() && trouble->is_other_server;
   server_due_ = is_other ? std::min(*server_due_, begin + options_.server_patience)
                          : absl::InfiniteDuration();
 }
 
-void Caller::Tell(const Obstacle& obstacle) {
-  const std::string what = absl::StrCat("the handler at ", options_.address, " ", obstacle.why);
+void Caller::Tell(const Trouble& trouble) {
+  const std::string what = absl::StrCat("the handler at ", options_.address, " ", trouble.why);
   if (options_.health != nullptr) options_.health->Note(what);
-  if (obstacle.is_refused && options_.on_refused) {
-    options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", obstacle.why)));
+  if (trouble.is_refused && options_.on_refused) {
+    options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", trouble.why)));
   }
   if (!options_.on_no_server || !IsGivenUp()) return;
-  const std::string start = obstacle.is_other_server ? absl::StrCat("start a server of version ",
-                                                                    options_.version, " there")
-                                                     : "start it";
+  const std::string start = trouble.is_other_server ? absl::StrCat("start a server of version ",
+                                                                   options_.version, " there")
+                                                    : "start it";
   options_.on_no_server(absl::UnavailableError(absl::StrCat(what, "; ", start)));
 }
 

@@ -4,7 +4,7 @@
 // process send their items on the current call.
 //
 //   no call ──an item──► opening ──ready──► call (Session) ──it is over──► no call
-//                           └──obstacle──► held back, twice as long after each failure in a row
+//                           └──trouble──► held back, twice as long after each failure in a row
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ class Caller {
   using SessionPtr = std::shared_ptr<Session>;
 
   // Completes "the handler …".
-  struct Obstacle {
+  struct Trouble {
     std::string why;
     bool is_refused = false;       // the job as such
     bool is_unreached = false;     // no connection came to be
@@ -64,15 +64,15 @@ class Caller {
   // Opens a session; the caller has set opening_.
   SessionPtr Open(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
   // Why the session cannot be used after AwaitReady gave `ready`; nullopt: it can.
-  std::optional<Obstacle> ObstacleOf(Session& session, const absl::StatusOr<v1::Ready>& ready)
+  std::optional<Trouble> TroubleOf(Session& session, const absl::StatusOr<v1::Ready>& ready)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Why a session with this `ready` cannot be used.
   std::optional<std::string> Misfit(const v1::Ready& ready) const;
-  // Sets server_due_ after a call that began at `begin`; nullopt: no obstacle.
-  void NoteServer(const std::optional<Obstacle>& obstacle, absl::Duration begin)
+  // Sets server_due_ after a call that began at `begin`; nullopt: no trouble.
+  void NoteServer(const std::optional<Trouble>& trouble, absl::Duration begin)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Notes the obstacle in health, and calls on_refused or on_no_server if it is one for them.
-  void Tell(const Obstacle& obstacle) ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes the trouble in health, and calls on_refused or on_no_server if it is one for them.
+  void Tell(const Trouble& trouble) ABSL_LOCKS_EXCLUDED(mu_);
   // Whether a server of the wanted version is missing for longer than server_patience.
   bool IsGivenUp() ABSL_LOCKS_EXCLUDED(mu_);
 

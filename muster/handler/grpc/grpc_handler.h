@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
 #include "muster/handler/handler.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 #include "muster/handler/restarts.h"
 #include "muster/rpc/tls.h"
 
@@ -80,7 +80,7 @@ struct GrpcOptions {
   std::stop_token draining = {};
   // Where the handlers note whether the server can be called; null: nowhere. Shared with its
   // readers; the handlers may outlive them.
-  std::shared_ptr<handler::HealthIssues> health;
+  std::shared_ptr<handler::HealthTroubles> health;
   // Where they note each call of the server that another one has to follow; null: nowhere. Shared
   // likewise.
   std::shared_ptr<handler::Restarts> restarts = nullptr;

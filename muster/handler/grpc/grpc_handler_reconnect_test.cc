@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/handler/grpc/grpc_handler.h"
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/handler/grpc/grpc_fixture.h"
@@ -350,7 +350,7 @@ TEST_F(GrpcHandlerTest, TellsAnAddressWithoutAHostInTheSameWordsEachTime) {
 }
 
 TEST_F(GrpcHandlerTest, TellsOfTroubleUntilTheHandlerIsReady) {
-  options_.health = std::make_shared<handler::HealthIssues>();
+  options_.health = std::make_shared<handler::HealthTroubles>();
   options_.deadline = absl::Milliseconds(50);
   options_.max_hold_back = absl::ZeroDuration();
   std::atomic<int> version = 2;
@@ -372,7 +372,7 @@ TEST_F(GrpcHandlerTest, TellsOfTroubleUntilTheHandlerIsReady) {
 
 // While there is no call, gRPC checks the state of its connections only every five seconds.
 TEST_F(GrpcHandlerTest, TellsThatNobodyIsAtItsAddressBeforeThereIsAnItem) {
-  options_.health = std::make_shared<handler::HealthIssues>();
+  options_.health = std::make_shared<handler::HealthTroubles>();
   Serve([](Talk& talk) { return talk.ServeAll(); });
   server_.reset();
   absl::StrReplaceAll({{"localhost", "127.0.0.1"}}, &options_.address);  // one address

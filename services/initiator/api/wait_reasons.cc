@@ -62,7 +62,7 @@ WorkView::WorkView(const std::vector<bus::RosterEntry>& processors, bool has_con
   }
 }
 
-std::string WorkView::ObstacleToCounting(const std::string& job) const {
+std::string WorkView::TroubleWithCounting(const std::string& job) const {
   const auto found = uncounted_.find(job);
   return found == uncounted_.end() ? "" : found->second;
 }
@@ -81,7 +81,7 @@ bool WorkView::LacksVersion(const ledger::Batch& batch) const {
                       [&](const Processor& processor) { return Fits(batch, processor); });
 }
 
-std::string WorkView::ObstacleOf(const Processor& processor) {
+std::string WorkView::TroubleOf(const Processor& processor) {
   if (!processor.release.empty()) {
     return absl::StrCat("is parked, `muster release ", processor.release, "` lets it go");
   }
@@ -89,7 +89,7 @@ std::string WorkView::ObstacleOf(const Processor& processor) {
   return processor.is_throttled ? "is throttled by the queue's store" : "";
 }
 
-std::string WorkView::ObstacleTo(const ledger::Batch& batch) const {
+std::string WorkView::TroubleWith(const ledger::Batch& batch) const {
   const auto found = by_job_.find(batch.job);
   if (found == by_job_.end()) {
     return absl::StrCat("no processor has the handler of job ", batch.job);
@@ -107,11 +107,11 @@ std::string WorkView::ObstacleTo(const ledger::Batch& batch) const {
                         absl::StrJoin(versions, ", "));
   }
   const auto can_work = [](const Processor& one) {
-    return !one.version.empty() && ObstacleOf(one).empty();
+    return !one.version.empty() && TroubleOf(one).empty();
   };
   if (std::any_of(fit.begin(), fit.end(), can_work)) return "";
   return absl::StrCat("no processor can work on it: ", AndMore(fit.front().instance, fit.size()),
-                      ": ", ObstacleOf(fit.front()));
+                      ": ", TroubleOf(fit.front()));
 }
 
 WaitReasons::WaitReasons(Sources sources, std::string account, base::Clock* clock)
@@ -229,7 +229,7 @@ void WaitReasons::Explain(batch::BatchStatus* status, absl::Duration patience) {
   const std::shared_ptr<const WorkView> view = Look();
   // It is also what other problems then come from.
   if (view->has_controller() && !status->problem.ok()) return;
-  std::string why = view->ObstacleTo(batch);
+  std::string why = view->TroubleWith(batch);
   if (!view->has_controller()) {
     why = "its results are not counted, for no controller is heard: start one";
   } else if (!why.empty() && view->LacksProcessor(batch.job)) {
@@ -237,7 +237,7 @@ void WaitReasons::Explain(batch::BatchStatus* status, absl::Duration patience) {
   } else if (!why.empty() && view->LacksVersion(batch)) {
     absl::StrAppend(&why, WhatHasVersion(batch));
   }
-  if (why.empty()) why = view->ObstacleToCounting(batch.job);
+  if (why.empty()) why = view->TroubleWithCounting(batch.job);
   // While the batch moves, its held keys can wait.
   if (why.empty() && clock_->Now() - since >= kAskEvery) why = item::InWords(HeldOf(batch.job));
   if (why.empty()) return;

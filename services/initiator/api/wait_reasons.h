@@ -38,14 +38,14 @@ class WorkView {
                     const std::vector<bus::RosterEntry>& controllers = {});
 
   // What keeps all processors from the batch; empty: one can work on it. The batch is not over.
-  std::string ObstacleTo(const ledger::Batch& batch) const;
+  std::string TroubleWith(const ledger::Batch& batch) const;
   // No processor was heard that has any handler of the job, or would have but for its trouble.
   bool LacksProcessor(const std::string& job) const;
   // Processors have the handler of the batch's job, and none of them in the batch's version.
   bool LacksVersion(const ledger::Batch& batch) const;
   bool has_controller() const { return has_controller_; }
   // What keeps the results of the job from being counted; empty: no controller knows of anything.
-  std::string ObstacleToCounting(const std::string& job) const;
+  std::string TroubleWithCounting(const std::string& job) const;
 
  private:
   struct Processor {
@@ -58,7 +58,7 @@ class WorkView {
   using Processors = std::vector<Processor>;
 
   static bool Fits(const ledger::Batch& batch, const Processor& processor);
-  static std::string ObstacleOf(const Processor& processor);
+  static std::string TroubleOf(const Processor& processor);
 
   std::map<std::string, Processors> by_job_;
   const bool has_controller_;

@@ -292,10 +292,10 @@ class ControllerTest : public ::testing::Test {
   void Start(Options options = Instantly());
   void Stop() { controller_.reset(); }
   // Asks for a check until its answer says what an earlier one met.
-  absl::Status AwaitObstacle() {
-    absl::Status obstacle;
-    while (obstacle.ok()) obstacle = controller_->CheckCompletion(kBatch);
-    return obstacle;
+  absl::Status AwaitTrouble() {
+    absl::Status trouble;
+    while (trouble.ok()) trouble = controller_->CheckCompletion(kBatch);
+    return trouble;
   }
   // Passes the controller's waits until `until` (monotonic), or until no result is stored any more.
   void PassUntil(absl::Duration until);

@@ -114,12 +114,12 @@ class ReportServiceTest : public ::testing::Test {
   absl::Status NoteCheck(uint64_t batch) {
     base::MutexLock lock(&mu_);
     checked_.push_back(batch);
-    return obstacle_;
+    return trouble_;
   }
   // What NoteCheck answers.
-  void SetObstacle(const absl::Status& obstacle) {
+  void SetTrouble(const absl::Status& trouble) {
     base::MutexLock lock(&mu_);
-    obstacle_ = obstacle;
+    trouble_ = trouble;
   }
 
   // Returns the status of RegisterBatch.
@@ -149,7 +149,7 @@ class ReportServiceTest : public ::testing::Test {
   std::unique_ptr<report::ReportStore> report_;
   base::Mutex mu_;
   std::vector<uint64_t> checked_ ABSL_GUARDED_BY(mu_);
-  absl::Status obstacle_ ABSL_GUARDED_BY(mu_);
+  absl::Status trouble_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<ReportService> service_;
   std::unique_ptr<rpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;

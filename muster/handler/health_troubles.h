@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// HealthIssues: what keeps a job's handlers from working, as the handlers report it.
+// HealthTroubles: what keeps a job's handlers from working, as the handlers report it.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace muster::handler {
 
-// Enough for the last words on a stderr; an issue is one line in a table, and part of each
+// Enough for the last words on a stderr; a trouble is one line in a table, and part of each
 // heartbeat.
-inline constexpr size_t kMaxIssueBytes = 512;
+inline constexpr size_t kMaxTroubleBytes = 512;
 
 // Shared by all handlers of a job. Thread-safe.
-class HealthIssues {
+class HealthTroubles {
  public:
   // Returns what is wrong; empty: nothing.
   using Probe = std::function<std::string()>;

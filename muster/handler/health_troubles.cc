@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 
 #include <utility>
 
@@ -7,52 +7,52 @@
 
 namespace muster::handler {
 
-void HealthIssues::Note(absl::string_view why) {
-  std::string printable = base::Printable(why, kMaxIssueBytes);
+void HealthTroubles::Note(absl::string_view why) {
+  std::string printable = base::Printable(why, kMaxTroubleBytes);
   base::MutexLock lock(&mu_);
   why_ = std::move(printable);
   works_ = false;
 }
 
-void HealthIssues::Works() {
+void HealthTroubles::Works() {
   base::MutexLock lock(&mu_);
   why_.clear();
   works_ = has_worked_ = true;
 }
 
-void HealthIssues::NoteSlow(uint64_t call, absl::string_view why) {
-  std::string printable = base::Printable(why, kMaxIssueBytes);
+void HealthTroubles::NoteSlow(uint64_t call, absl::string_view why) {
+  std::string printable = base::Printable(why, kMaxTroubleBytes);
   base::MutexLock lock(&mu_);
   slow_.insert_or_assign(call, std::move(printable));
 }
 
-void HealthIssues::EndSlow(uint64_t call) {
+void HealthTroubles::EndSlow(uint64_t call) {
   base::MutexLock lock(&mu_);
   slow_.erase(call);
 }
 
-void HealthIssues::NoteFailing(absl::string_view why) {
-  std::string printable = base::Printable(why, kMaxIssueBytes);
+void HealthTroubles::NoteFailing(absl::string_view why) {
+  std::string printable = base::Printable(why, kMaxTroubleBytes);
   base::MutexLock lock(&mu_);
   failing_ = std::move(printable);
 }
 
-void HealthIssues::EndFailing() {
+void HealthTroubles::EndFailing() {
   base::MutexLock lock(&mu_);
   failing_.clear();
 }
 
-bool HealthIssues::is_failing() const {
+bool HealthTroubles::is_failing() const {
   base::MutexLock lock(&mu_);
   return !failing_.empty();
 }
 
-void HealthIssues::SetProbe(Probe probe) {
+void HealthTroubles::SetProbe(Probe probe) {
   base::MutexLock lock(&mu_);
   probe_ = std::move(probe);
 }
 
-std::string HealthIssues::why() const {
+std::string HealthTroubles::why() const {
   Probe probe;
   {
     base::MutexLock lock(&mu_);
@@ -62,15 +62,15 @@ std::string HealthIssues::why() const {
     if (probe_ == nullptr) return "";
     probe = probe_;
   }
-  return base::Printable(probe(), kMaxIssueBytes);
+  return base::Printable(probe(), kMaxTroubleBytes);
 }
 
-bool HealthIssues::has_worked() const {
+bool HealthTroubles::has_worked() const {
   base::MutexLock lock(&mu_);
   return has_worked_;
 }
 
-bool HealthIssues::works() const {
+bool HealthTroubles::works() const {
   base::MutexLock lock(&mu_);
   return works_;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "muster/handler/health.h"
+#include "muster/handler/health_troubles.h"
 
 #include <string>
 
@@ -9,13 +9,13 @@ namespace muster::handler {
 namespace {
 
 TEST(TroubleTest, IsUnknownAtFirst) {
-  const HealthIssues health;
+  const HealthTroubles health;
   EXPECT_EQ(health.why(), "");
   EXPECT_FALSE(health.works());
 }
 
 TEST(TroubleTest, LastsUntilAHandlerWorks) {
-  HealthIssues health;
+  HealthTroubles health;
   health.Note("it is down");
   EXPECT_EQ(health.why(), "it is down");
   health.Works();
@@ -27,18 +27,18 @@ TEST(TroubleTest, LastsUntilAHandlerWorks) {
 }
 
 TEST(TroubleTest, FitsOnALineHoweverMuchIsSaid) {
-  HealthIssues health;
+  HealthTroubles health;
   health.Note("two\nlines\x1b[31m" + std::string(1 << 20, 'x'));
-  EXPECT_EQ(health.why().size(), kMaxIssueBytes);
+  EXPECT_EQ(health.why().size(), kMaxTroubleBytes);
   EXPECT_EQ(health.why().substr(0, 15), "two?lines?[31mx");
   health.SetProbe([] { return "a\n" + std::string(1 << 20, 'y'); });
   health.Works();
-  EXPECT_EQ(health.why().size(), kMaxIssueBytes);
+  EXPECT_EQ(health.why().size(), kMaxTroubleBytes);
   EXPECT_EQ(health.why().substr(0, 3), "a?y");
 }
 
 TEST(TroubleTest, AsksItsProbeWhileNothingIsNoted) {
-  HealthIssues health;
+  HealthTroubles health;
   std::string found = "nobody answers";
   health.SetProbe([&] { return found; });
   EXPECT_EQ(health.why(), "nobody answers");
@@ -50,7 +50,7 @@ TEST(TroubleTest, AsksItsProbeWhileNothingIsNoted) {
 }
 
 TEST(TroubleTest, TellsOfTheOldestSlowCallUntilItEnds) {
-  HealthIssues health;
+  HealthTroubles health;
   health.NoteSlow(7, "item 1/7 takes long");
   health.NoteSlow(8, "item 1/8 takes long");
   EXPECT_EQ(health.why(), "item 1/7 takes long");
@@ -67,7 +67,7 @@ TEST(TroubleTest, TellsOfTheOldestSlowCallUntilItEnds) {
 }
 
 TEST(TroubleTest, TellsOfItemsThatFailWhileTheHandlerAnswers) {
-  HealthIssues health;
+  HealthTroubles health;
   health.NoteSlow(7, "item 1/7 takes long");
   health.NoteFailing("no item has a result");
   health.Works();
