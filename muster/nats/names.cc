@@ -45,4 +45,13 @@ std::string SubjectToken(absl::string_view text) {
   return token;
 }
 
+absl::Status ValidateSubject(absl::string_view subject) {
+  const auto is_word = [](unsigned char c) { return c > ' ' && c != 0x7f; };
+  if (!subject.empty() && std::all_of(subject.begin(), subject.end(), is_word)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", absl::CHexEscape(subject), "' is no subject of NATS"));
+}
+
 }  // namespace muster::nats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Names of buckets, and names as tokens of subjects.
+// Names of buckets, names as tokens of subjects, and subjects.
 #pragma once
 
 #include <string>
@@ -20,5 +20,10 @@ absl::Status ValidateBucket(absl::string_view bucket);
 // Returns `text` as one token of a subject: each byte other than [A-Za-z0-9_-] is written as = and
 // two hexadecimal digits; an empty text is a single =.
 std::string SubjectToken(absl::string_view text);
+
+// InvalidArgument unless `subject` can be one on the wire: not empty, without blanks and control
+// characters. The protocol is lines of words, and nats.c sends a subject as it is: what stood
+// behind a line feed would be a command to the server.
+absl::Status ValidateSubject(absl::string_view subject);
 
 }  // namespace muster::nats

@@ -26,6 +26,16 @@ TEST(SubjectTest, MakesATokenOfAnyText) {
   EXPECT_EQ(SubjectToken("\xc3\xa4="), "=C3=A4=3D");
 }
 
+TEST(SubjectTest, IsOneWordOfALine) {
+  EXPECT_TRUE(ValidateSubject("$JS.ACK.a.b.1").ok());
+  EXPECT_TRUE(ValidateSubject("grün.>").ok());
+  for (const std::string& subject :
+       {std::string(), std::string("a b"), std::string("a\r\nb"), std::string("a\tb"),
+        std::string("a\0b", 3), std::string("a\x7f")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ValidateSubject(subject))) << subject;
+  }
+}
+
 }  // namespace
 
 }  // namespace muster::nats

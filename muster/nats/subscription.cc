@@ -12,6 +12,7 @@
 #include "muster/base/names.h"
 #include "muster/base/status.h"
 #include "muster/nats/connection.h"
+#include "muster/nats/names.h"
 #include "muster/nats/status.h"
 
 namespace muster::nats {
@@ -46,6 +47,8 @@ Incoming IncomingOf(natsMsg* message) {
 }
 
 absl::StatusOr<MessagePtr> MessageOf(const Outgoing& outgoing, const std::string& reply) {
+  MUSTER_RETURN_IF_ERROR(ValidateSubject(outgoing.subject));
+  if (!reply.empty()) MUSTER_RETURN_IF_ERROR(ValidateSubject(reply));
   natsMsg* made = nullptr;
   MUSTER_RETURN_IF_ERROR(ToStatus(
       natsMsg_Create(&made, outgoing.subject.c_str(), reply.empty() ? nullptr : reply.c_str(),

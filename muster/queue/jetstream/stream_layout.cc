@@ -258,16 +258,28 @@ queue::Receipt Seal(const queue::QueueId& queue, absl::string_view content) {
 
 }  // namespace
 
+namespace {
+
+// $JS.ACK.STREAM.CONSUMER.DELIVERIES.SEQUENCE.CONSUMER_SEQUENCE.NANOSECONDS.PENDING, or with the
+// domain and the account before the stream, and perhaps a token of chance at the end. Empty: it is
+// none.
+std::vector<absl::string_view> AckTokens(absl::string_view subject) {
+  std::vector<absl::string_view> tokens = absl::StrSplit(subject, '.');
+  if (tokens.size() < 9 || tokens.size() == 10) return {};
+  if (tokens[0] != "$JS" || tokens[1] != "ACK") return {};
+  if (tokens.size() > 9) tokens.erase(tokens.begin() + 2, tokens.begin() + 4);
+  return tokens;
+}
+
+}  // namespace
+
 absl::StatusOr<Delivery> ParseAckSubject(absl::string_view subject) {
-  const std::vector<absl::string_view> tokens = absl::StrSplit(subject, '.');
-  // 9 tokens; 11 or 12 with domain and account.
-  const size_t first = tokens.size() == 9 ? 4 : 6;
+  const std::vector<absl::string_view> tokens = AckTokens(subject);
   Delivery delivery;
   int64_t nanoseconds = 0;
-  if (tokens.size() < 9 || tokens.size() == 10 || tokens[0] != "$JS" || tokens[1] != "ACK" ||
-      !absl::SimpleAtoi(tokens[first], &delivery.deliveries) ||
-      !absl::SimpleAtoi(tokens[first + 1], &delivery.sequence) ||
-      !absl::SimpleAtoi(tokens[first + 3], &nanoseconds)) {
+  if (tokens.empty() || !absl::SimpleAtoi(tokens[4], &delivery.deliveries) ||
+      !absl::SimpleAtoi(tokens[5], &delivery.sequence) ||
+      !absl::SimpleAtoi(tokens[7], &nanoseconds)) {
     return absl::InvalidArgumentError(absl::StrCat("'", subject, "' acknowledges no delivery"));
   }
   delivery.ack_subject = std::string(subject);
@@ -281,12 +293,21 @@ std::string AckSubjectOf(const queue::QueueId& queue, uint64_t sequence, uint64_
 }
 
 absl::string_view StreamOfAck(absl::string_view subject) {
-  const std::vector<absl::string_view> tokens = absl::StrSplit(subject, '.');
-  if (tokens.size() < 9 || tokens.size() == 10 || tokens[0] != "$JS" || tokens[1] != "ACK") {
-    return "";
-  }
-  return tokens[tokens.size() == 9 ? 2 : 4];
+  const std::vector<absl::string_view> tokens = AckTokens(subject);
+  return tokens.empty() ? "" : tokens[2];
 }
+
+namespace {
+
+// Whether a subject, which may be of a stranger, acknowledges a delivery of the queue, and does
+// nothing else: what is published to another subject may do anything on the server.
+bool IsOfConsumer(const queue::QueueId& queue, absl::string_view subject) {
+  const std::vector<absl::string_view> tokens = AckTokens(subject);
+  return !tokens.empty() && tokens[2] == StreamOf(queue) && tokens[3] == kConsumer &&
+         nats::ValidateSubject(subject).ok();
+}
+
+}  // namespace
 
 std::string AgainAfter(absl::Duration delay) {
   if (delay <= absl::ZeroDuration()) return kAtOnceAgain;
@@ -322,6 +343,7 @@ absl::StatusOr<ReadReceipt> ParseReceipt(const queue::QueueId& queue, absl::stri
     read.body_sum = std::string(parts.second);
     return read;
   }
+  if (!IsOfConsumer(queue, content)) return refused;
   MUSTER_ASSIGN_OR_RETURN(read.delivery, ParseAckSubject(content));
   return read;
 }

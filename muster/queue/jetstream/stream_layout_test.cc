@@ -113,6 +113,29 @@ TEST(ReceiptTest, IsGoodForItsQueueOnly) {
       ParseReceipt({"acme", "other"}, ReceiptOfPut(kWork, 17, "body")).status()));
 }
 
+// Anyone can make one whose sum is right, and what it holds is published to the server: one queue's
+// receipts settled the messages of others, and gave orders to the server.
+TEST(ReceiptTest, AcknowledgesNothingOfAnotherQueue) {
+  const auto forged = [](const std::string& subject) {
+    Delivery delivery;
+    delivery.ack_subject = subject;
+    return ParseReceipt(kWork, ReceiptOf(kWork, delivery)).status();
+  };
+  const std::string numbers = ".3.17.40.1795278064276749950.9";
+  EXPECT_TRUE(forged("$JS.ACK.MUSTER_acme_work.workers" + numbers).ok());
+  EXPECT_TRUE(forged("$JS.ACK.hub.ABCDEF.MUSTER_acme_work.workers" + numbers).ok());
+  for (const std::string& subject : std::vector<std::string>{
+           "$JS.ACK.MUSTER_acme_other.workers" + numbers,
+           "$JS.ACK.hub.ABCDEF.MUSTER_acme_other.workers" + numbers,
+           "$JS.ACK.MUSTER_acme_work.others" + numbers,
+           "$JS.ACK.MUSTER_acme_work.workers.3.17.40.1795278064276749950.9 0",
+           "$JS.ACK.MUSTER_acme_work.workers.3.17.40.1795278064276749950.9\r\n.",
+           "$JS.ACK.MUSTER_acme_work.workers.3. 17.40.1795278064276749950.9",
+           "$JS.API.STREAM.PURGE.MUSTER_acme_work" + numbers}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(forged(subject))) << subject;
+  }
+}
+
 }  // namespace
 
 }  // namespace muster::queue::jetstream
