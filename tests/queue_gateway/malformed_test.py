@@ -147,6 +147,9 @@ class MalformedTest(gateway.GatewayTest):
                 self.assertEqual(self.answers(request), ["400 InvalidInput"])
         long = b"GET /" + b"a" * (96 << 10) + b" HTTP/1.1\r\nHost: a\r\n\r\n"
         self.assertEqual(self.answers(long), ["431 RequestHeadersTooLarge"])
+        for name, value in [(b"a", b"a" * (64 << 10)), (b"a" * (64 << 10), b"a"), (b"Host", b"a" * 65_530)]:
+            long = b"GET / HTTP/1.1\r\n" + name + b": " + value + b"\r\nHost: a\r\n\r\n"
+            self.assertEqual(self.answers(long), ["431 RequestHeadersTooLarge"])
         many = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a: b\r\n" * 20_000 + b"\r\n"
         self.assertEqual(self.answers(many), ["431 RequestHeadersTooLarge"])
         gzip = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"
@@ -182,6 +185,24 @@ class MalformedTest(gateway.GatewayTest):
         self.assertEqual(self.answers(request, chunks), ["201"])
         endless = (b"%x\r\n" % (64 << 10) + b"a" * (64 << 10) + b"\r\n") * 17
         self.assertEqual(self.answers(request, endless), ["413 RequestBodyTooLarge"])
+
+    def test_drops_a_connection_whose_trailer_cannot_be_read(self):
+        """It took the whole gateway along."""
+        headers = gateway.signed_headers("POST", PATH)
+        request = head("POST", PATH, {**headers, "Transfer-Encoding": "chunked"})
+        for name, value in [(b"a", b"a" * (64 << 10)), (b"a" * (64 << 10), b"a")]:
+            trailer = b"0\r\n" + name + b": " + value + b"\r\n\r\n"
+            with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+                self.assertIn(self.answers(request, trailer), ([], ["431 RequestHeadersTooLarge"]))
+        self.assertEqual(self.said("GET", "/malformed/messages?peekonly=true"), "200")
+
+    def test_refuses_nobody_for_bodies_that_do_not_come(self):
+        """300 peers who only announced a mebibyte each had all others refused for half a minute."""
+        first, _ = put(b"", length=1 << 20)
+        with contextlib.ExitStack() as stack:
+            for _ in range(300):
+                stack.enter_context(self.peer()).send(first)
+            self.assertEqual(self.said("POST", "/malformed/messages", message("a").encode()), "201")
 
     def test_asks_for_a_body_that_is_held_back(self):
         first, body = put(message("x" * 5000).encode(), {"Expect": "100-continue"})

@@ -2,6 +2,7 @@
 #include "services/queue-gateway/auth/canonical.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -210,26 +211,36 @@ absl::Status CheckUnambiguous(const SignedRequest& request) {
 namespace {
 
 // What characters of a header's name (RFC 9110's tokens, in lower case) weigh; 0: they count last.
-size_t CollationWeight(char c) {
+constexpr auto kCollationWeights = [] {
   constexpr absl::string_view kOrder = "!#$%&*.^_`|~+0123456789abcdefghijklmnopqrstuvwxyz";
-  const size_t position = kOrder.find(c);
-  return position == absl::string_view::npos ? 0 : position + 1;
-}
-
-std::vector<size_t> CollationWeights(absl::string_view name) {
-  std::vector<size_t> weights;
-  for (const char c : name) {
-    if (const size_t weight = CollationWeight(c); weight != 0) weights.push_back(weight);
+  std::array<unsigned char, 256> weights = {};
+  for (size_t i = 0; i < kOrder.size(); ++i) {
+    weights[static_cast<unsigned char>(kOrder[i])] = static_cast<unsigned char>(i + 1);
   }
   return weights;
+}();
+
+int CollationWeight(char c) { return kCollationWeights[static_cast<unsigned char>(c)]; }
+
+// Removes what counts last from the front of `name`, and returns the weight that is there then; 0:
+// at the end.
+int NextWeight(absl::string_view* name) {
+  while (!name->empty() && CollationWeight(name->front()) == 0) name->remove_prefix(1);
+  return name->empty() ? 0 : CollationWeight(name->front());
 }
 
 }  // namespace
 
+// Called for each two of thousands of headers before the caller is known: without an allocation.
 bool CollatesBefore(absl::string_view a, absl::string_view b) {
-  const std::vector<size_t> weights_a = CollationWeights(a);
-  const std::vector<size_t> weights_b = CollationWeights(b);
-  if (weights_a != weights_b) return weights_a < weights_b;
+  for (absl::string_view rest_a = a, rest_b = b;;) {
+    const int weight_a = NextWeight(&rest_a);
+    const int weight_b = NextWeight(&rest_b);
+    if (weight_a != weight_b) return weight_a < weight_b;
+    if (weight_a == 0) break;
+    rest_a.remove_prefix(1);
+    rest_b.remove_prefix(1);
+  }
   // Only dashes and apostrophes are left to differ: the name with the earlier one comes later.
   const auto [at_a, at_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (at_b == b.end()) return false;

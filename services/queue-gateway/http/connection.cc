@@ -185,14 +185,10 @@ class HttpConnection final : public Connection,
     }
     if (header.version() >= 11 && header.count(wire::field::host) != 1) return Refuse(400);
     if (header.count(wire::field::content_length) > 1) return Refuse(400);
-    const size_t bytes = parser_->content_length().has_value()
-                             ? static_cast<size_t>(*parser_->content_length())
-                             : (parser_->chunked() ? host_->options().max_body_bytes : 0);
-    if (!host_->TakeBodyBytes(bytes)) return Refuse(503);
-    body_bytes_ = bytes;
+    if (!TakeBodyBytes()) return Refuse(503);
     // A peer of HTTP/1.0 would take the first line of two for the reply.
     const bool is_held_back =
-        header.version() >= 11 && bytes > 0 &&
+        header.version() >= 11 && !parser_->is_done() &&
         absl::EqualsIgnoreCase(View(header[wire::field::expect]), "100-continue");
     if (is_held_back) return Continue();
     ReadBody();
@@ -206,11 +202,24 @@ class HttpConnection final : public Connection,
     });
   }
 
+  // In parts: a peer holds no more of the memory for bodies than it has sent.
   void ReadBody() {
-    wire::async_read(stream_, buffer_, *parser_, [self = self()](beast::error_code error, size_t) {
-      if (error) return self->OnReadError(error);
-      self->RunHandler();
-    });
+    if (parser_->is_done()) return RunHandler();
+    parser_->eager(true);
+    wire::async_read_some(stream_, buffer_, *parser_,
+                          [self = self()](beast::error_code error, size_t) {
+                            if (error) return self->OnReadError(error);
+                            if (!self->TakeBodyBytes()) return self->Refuse(503);
+                            self->ReadBody();
+                          });
+  }
+
+  // Counts what was read of the body since the last call.
+  bool TakeBodyBytes() {
+    const size_t more = parser_->get().body().size() - body_bytes_;
+    if (!host_->TakeBodyBytes(more)) return false;
+    body_bytes_ += more;
+    return true;
   }
 
   void OnReadError(const beast::error_code& error) {

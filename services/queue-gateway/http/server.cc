@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,7 +37,7 @@ using boost::system::error_code;
 // One thread and the sockets that it serves.
 class IoThread {
  public:
-  IoThread() : work_(context_.get_executor()), thread_([this] { context_.run(); }) {}
+  IoThread() : work_(context_.get_executor()), thread_([this] { Run(); }) {}
   ~IoThread() { Stop(); }
 
   asio::io_context& context() { return context_; }
@@ -46,6 +47,20 @@ class IoThread {
   }
 
  private:
+  // What Boost throws ends the connection that it is about, for nothing else holds it, and not the
+  // process: the trailer of a chunked body can bring a header that is too long for it.
+  void Run() {
+    for (;;) {
+      try {
+        context_.run();
+        return;
+      } catch (const std::exception& error) {
+        base::Log(base::kWarning, "a connection is dropped: its request cannot be read",
+                  {{"why", error.what()}});
+      }
+    }
+  }
+
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::thread thread_;  // last: it uses the others
