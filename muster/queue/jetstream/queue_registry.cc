@@ -4,14 +4,17 @@
 #include "muster/queue/jetstream/queue_registry.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
+#include "muster/base/text.h"
 #include "muster/nats/status.h"
 #include "muster/nats/stream_provisioner.h"
 #include "muster/queue/jetstream/stream_layout.h"
@@ -34,8 +37,29 @@ constexpr absl::Duration kFirstLook = absl::Milliseconds(2);
 // A delete is over within moments; more of them in a row is a client that deletes all the time.
 constexpr int kMakeTries = 5;
 
+// A value that is no UTF-8, and so cannot stand in JSON, is an object with its bytes.
+constexpr char kBytes[] = "base64";
+
 std::string EncodeMetadata(const queue::Metadata& metadata) {
-  return json(metadata).dump(-1, ' ', false, json::error_handler_t::replace);
+  json object = json::object();
+  for (const auto& [name, value] : metadata) {
+    if (base::IsValidUtf8(value)) {
+      object[name] = value;
+    } else {
+      object[name] = {{kBytes, absl::Base64Escape(value)}};
+    }
+  }
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<std::string> DecodeValue(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string bytes;
+  if (!value.is_object() || !value.contains(kBytes) || !value[kBytes].is_string() ||
+      !absl::Base64Unescape(value[kBytes].get<std::string>(), &bytes)) {
+    return std::nullopt;
+  }
+  return bytes;
 }
 
 // DataLoss: `text` is not an object of strings. The error names `queue`.
@@ -43,7 +67,7 @@ absl::StatusOr<queue::Metadata> DecodeMetadata(const QueueId& queue, const std::
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   queue::Metadata metadata;
   for (const auto& [name, value] : object.items()) {
-    if (value.is_string()) metadata[name] = value.get<std::string>();
+    if (std::optional<std::string> read = DecodeValue(value)) metadata[name] = *std::move(read);
   }
   if (object.is_object() && metadata.size() == object.size()) return metadata;
   return absl::DataLossError(

@@ -204,7 +204,10 @@ absl::Status ApplyPolicy(const StoredPolicy& policy, SasToken* token) {
 
 Verdict FindAndApplyPolicy(const PolicyReader& policies, SasToken* token) {
   const absl::StatusOr<std::vector<StoredPolicy>> stored = policies();
-  if (!stored.ok() && !absl::IsNotFound(stored.status())) {
+  // No queue can have that name, or none has it.
+  const bool is_none =
+      absl::IsNotFound(stored.status()) || absl::IsInvalidArgument(stored.status());
+  if (!stored.ok() && !is_none) {
     base::LogUnlessOk(base::kWarning, "cannot read the access policies of a queue",
                       stored.status());
     return Refuse(VerdictCode::kInternalError, "");

@@ -377,6 +377,8 @@ TEST_F(SasTest, RefusesAnIdentifierThatTheQueueDoesNotHave) {
   ExpectFailed(Check(PolicySas()), "no stored access policy");
   read_error_ = absl::NotFoundError("no queue");
   ExpectFailed(Check(PolicySas()), "no stored access policy");
+  read_error_ = absl::InvalidArgumentError("no name of a queue");
+  ExpectFailed(Check(PolicySas()), "no stored access policy");
 }
 
 TEST_F(SasTest, SaysThatPoliciesCannotBeRead) {

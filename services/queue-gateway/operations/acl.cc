@@ -2,11 +2,13 @@
 #include "services/queue-gateway/operations/acl.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
@@ -175,9 +177,17 @@ void ForgetAcl(const queue::QueueId& queue, const Stores& stores) {
                     {{"queue", queue.ToString()}});
 }
 
+// The times in full, as the service answers them: there are clients that read no shorter ones.
 Outcome GetQueueAcl(const Call& call, const Stores& stores) {
-  const auto policies = ReadAcl(call.queue(), stores);
+  auto policies = ReadAcl(call.queue(), stores);
   if (!policies.ok()) return protocol::FromStore(policies.status());
+  for (StoredPolicy& policy : *policies) {
+    for (std::string* const text : {&policy.start, &policy.expiry}) {
+      const std::optional<absl::Time> time = auth::ParseSasTime(*text);
+      if (!time.has_value()) continue;  // none is there
+      *text = absl::FormatTime("%Y-%m-%dT%H:%M:%E7SZ", *time, absl::UTCTimeZone());
+    }
+  }
   return protocol::Xml(200, WriteAcl(*policies));
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr char kHead[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 constexpr char kOne[] =
     "<SignedIdentifiers><SignedIdentifier><Id>one</Id><AccessPolicy>"
-    "<Start>2020-01-01</Start><Expiry>2020-02-01T00:00:00.0000000Z</Expiry>"
+    "<Start>2020-01-01T00:00:00.0000000Z</Start><Expiry>2020-02-01T00:00:00.0000000Z</Expiry>"
     "<Permission>raup</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
 
 std::string Policy(absl::string_view id, absl::string_view access) {
@@ -38,6 +38,17 @@ TEST_F(AclTest, KeepsThePoliciesOfAQueue) {
   EXPECT_EQ(ReadAcl({"acct", "queue"}, stores_)->at(0).permission, "raup");
   EXPECT_EQ(Status("PUT", "/queue?comp=acl", ""), "204");
   EXPECT_TRUE(ReadAcl({"acct", "queue"}, stores_)->empty());
+}
+
+// The SDK for Go reads no shorter ones.
+TEST_F(AclTest, ShowsTimesInFull) {
+  const std::string policy =
+      "<SignedIdentifiers><SignedIdentifier><Id>a</Id><AccessPolicy><Start>2026-11-30</Start>"
+      "<Expiry>2027-01-01T00:00Z</Expiry></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
+  EXPECT_EQ(Status("PUT", "/queue?comp=acl", policy), "204");
+  EXPECT_THAT(Ask("GET", "/queue?comp=acl").body,
+              testing::HasSubstr("<Start>2026-11-30T00:00:00.0000000Z</Start>"
+                                 "<Expiry>2027-01-01T00:00:00.0000000Z</Expiry>"));
 }
 
 TEST_F(AclTest, EndsWithItsQueue) {

@@ -84,6 +84,18 @@ TEST_F(ExtensionsTest, ReturnsGoodMessagesFromBehindPoison) {
   EXPECT_THAT(Json("/queue-poison?comp=muster-poison&numofmessages=32")["messages"], SizeIs(16));
 }
 
+// An empty answer ends the loop of an SDK.
+TEST_F(ExtensionsTest, ReturnsAGoodMessageFromBehindMuchPoisonToAGetOfOne) {
+  CreateWith({{"muster-maxdequeue", "1"}});
+  for (int i = 0; i < 96; ++i) Put("bad");
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_THAT(Get("?numofmessages=8&visibilitytimeout=1"), SizeIs(8));
+  }
+  clock_.Advance(absl::Seconds(1));
+  Put("good");
+  EXPECT_THAT(Texts(Get()), ElementsAre("good"));
+}
+
 TEST_F(ExtensionsTest, MakesThePoisonQueueWhenItIsNeededAndAgain) {
   CreateWith({{"muster-maxdequeue", "1"}});
   EXPECT_EQ(Status("GET", "/queue-poison?comp=metadata"), "404 QueueNotFound");

@@ -14,8 +14,9 @@ namespace muster::queue_gateway::operations {
 namespace {
 
 // Receives in one call that find nothing but poison. A caller that meets more gets an empty list,
-// and asks again.
-constexpr int kMaxRounds = 64;
+// and asks again. Its client may take that for an empty queue: so many that it is rare, and few
+// enough that they take seconds.
+constexpr int kMaxRounds = 1024;
 
 queue::MoveRequest ToPoison(const queue::QueueId& queue, const QueueSettings& settings,
                             const queue::Message& message) {

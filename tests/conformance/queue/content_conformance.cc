@@ -260,6 +260,17 @@ TEST_P(QueueConformanceTest, CreatesAQueueAgainOnlyWithTheSameMetadata) {
   EXPECT_TRUE(absl::IsAlreadyExists(store_->CreateQueue(queue, {{"k", "w"}})));
 }
 
+// Clients send what they like: one writes a name in Latin-1.
+TEST_P(QueueConformanceTest, KeepsTheBytesOfMetadata) {
+  const Metadata metadata = {{"city", "Z\xfcrich"}, {"utf8", "Z\xc3\xbcrich"}, {"none", ""}};
+  ASSERT_TRUE(store_->SetMetadata(queue_, metadata).ok());
+  Restart();
+  EXPECT_EQ(*store_->GetMetadata(queue_), metadata);
+  const QueueId other{"acme", "bytes"};
+  ASSERT_TRUE(store_->CreateQueue(other, metadata).ok());
+  EXPECT_TRUE(store_->CreateQueue(other, metadata).ok()) << "it is the same";
+}
+
 TEST_P(QueueConformanceTest, ReplacesAllMetadata) {
   ASSERT_TRUE(store_->SetMetadata(queue_, {{"Case", "Kept"}, {"b", ""}}).ok());
   ASSERT_TRUE(store_->SetMetadata(queue_, {{"Case", "kept too"}}).ok());
