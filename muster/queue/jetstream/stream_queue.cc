@@ -2,16 +2,24 @@
 #include "muster/queue/jetstream/stream_queue.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "muster/base/check.h"
+#include "muster/base/clock.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
+#include "muster/nats/status.h"
 
 namespace muster::queue::jetstream {
 
 namespace {
+
+// Between the first two tries to say something of a delivery; twice as long between the next two.
+constexpr absl::Duration kFirstSayAgain = absl::Milliseconds(50);
 
 absl::Status NotHeld(const queue::QueueId& queue) {
   return absl::FailedPreconditionError(
@@ -83,16 +91,34 @@ absl::StatusOr<AttemptRecord> StreamQueue::Charge(const queue::Receipt& receipt)
                        .stored_ns = delivery.key().stored_ns};
 }
 
+// While another server begins to lead the consumer, nobody listens to what is said of its
+// deliveries. What is not said would have to wait for the ends of their leases, so it is said
+// again. A late answer is another matter: what it would answer may have been done.
 absl::Status StreamQueue::SendAcks(const std::vector<AckRequest>& acks,
                                    std::vector<absl::Status>* results) {
-  std::vector<nats::Outgoing> outgoing;
-  for (const AckRequest& ack : acks)
-    outgoing.push_back({.subject = ack.ack_subject, .data = ack.text});
-  MUSTER_ASSIGN_OR_RETURN(const auto answers,
-                          jetstream_->connection()->RequestAll(outgoing, options_->timeout));
-  MUSTER_CHECK(answers.size() == acks.size(), "answers ", answers.size(), ", acks ", acks.size());
-  for (size_t i = 0; i < acks.size(); ++i) (*results)[acks[i].place] = answers[i].status();
-  return absl::OkStatus();
+  std::vector<const AckRequest*> unsaid;
+  for (const AckRequest& ack : acks) unsaid.push_back(&ack);
+  const absl::Duration longest_wait = std::min(options_->timeout, lease()) / 3;
+  for (absl::Duration wait = kFirstSayAgain;; wait *= 2) {
+    std::vector<nats::Outgoing> outgoing;
+    for (const AckRequest* ack : unsaid) {
+      outgoing.push_back({.subject = ack->ack_subject, .data = ack->text});
+    }
+    MUSTER_ASSIGN_OR_RETURN(const auto answers,
+                            jetstream_->connection()->RequestAll(outgoing, options_->timeout));
+    MUSTER_CHECK(answers.size() == unsaid.size(), "answers ", answers.size(), ", acks ",
+                 unsaid.size());
+    std::vector<const AckRequest*> again;
+    for (size_t i = 0; i < unsaid.size(); ++i) {
+      (*results)[unsaid[i]->place] = answers[i].status();
+      if (nats::IsNobodyListens(answers[i].status())) again.push_back(unsaid[i]);
+    }
+    unsaid = std::move(again);
+    if (unsaid.empty() || wait > longest_wait) return absl::OkStatus();
+    const bool is_first = wait == kFirstSayAgain;
+    if (is_first && absl::IsNotFound(RefreshConsumer().status())) return absl::OkStatus();
+    base::SleepUnlessStopped(base::RealClock(), wait, {});
+  }
 }
 
 absl::StatusOr<Lease> StreamQueue::LeaseOf(const Delivery& delivery) {
