@@ -13,6 +13,9 @@ namespace {
 // Above any real number, and sums of two of them fit.
 constexpr int64_t kMaxHeldBackItems = int64_t{1} << 50;
 
+// In memory. A real one takes up to five times its bytes; one of empty parts fifty times.
+constexpr size_t kMaxHeartbeatSpace = 8 * kMaxHeartbeatBytes;
+
 bool IsSound(const v1::InstanceInfo& info) {
   return v1::Role_IsValid(info.role()) && info.role() != v1::ROLE_UNSPECIFIED &&
          !info.instance().empty() && info.instance().size() <= kMaxInfoBytes &&
@@ -31,7 +34,10 @@ void Roster::OnHeartbeat(const v1::Heartbeat& heartbeat) {
 
 bool Roster::Take(const v1::Heartbeat& heartbeat) {
   const v1::InstanceInfo& info = heartbeat.instance();
-  if (!IsSound(info) || heartbeat.ByteSizeLong() > kMaxHeartbeatBytes) return false;
+  if (!IsSound(info) || heartbeat.ByteSizeLong() > kMaxHeartbeatBytes ||
+      heartbeat.SpaceUsedLong() > kMaxHeartbeatSpace) {
+    return false;
+  }
   const absl::Duration now = clock_->Monotonic();
   base::MutexLock lock(&mu_);
   ForgetLocked(now);

@@ -116,13 +116,16 @@ TEST_F(RosterTest, IgnoresWhatNobodyCouldHaveSent) {
   v1::Heartbeat long_name = Heartbeat(v1::ROLE_PROCESSOR, std::string(300, 'p'), 1);
   v1::Heartbeat huge = Heartbeat(v1::ROLE_PROCESSOR, "p", 1);
   huge.add_jobs()->set_job(std::string(kMaxHeartbeatBytes, 'j'));
-  for (const v1::Heartbeat& heartbeat : {v1::Heartbeat(), Heartbeat(v1::ROLE_UNSPECIFIED, "p", 1),
-                                         Heartbeat(static_cast<v1::Role>(99), "p", 1),
-                                         Heartbeat(v1::ROLE_PROCESSOR, "", 1), long_name, huge}) {
+  v1::Heartbeat many = Heartbeat(v1::ROLE_PROCESSOR, "p", 1);  // of few bytes, and much memory
+  for (int i = 0; i < 30'000; ++i) many.add_jobs();
+  for (const v1::Heartbeat& heartbeat :
+       {v1::Heartbeat(), Heartbeat(v1::ROLE_UNSPECIFIED, "p", 1),
+        Heartbeat(static_cast<v1::Role>(99), "p", 1), Heartbeat(v1::ROLE_PROCESSOR, "", 1),
+        long_name, huge, many}) {
     roster_.OnHeartbeat(heartbeat);
   }
   EXPECT_THAT(roster_.List(), IsEmpty());
-  EXPECT_EQ(roster_.ignored(), 6);
+  EXPECT_EQ(roster_.ignored(), 7);
 }
 
 TEST_F(RosterTest, AddsUpWhatLiveInitiatorsHoldBackFromAQueue) {

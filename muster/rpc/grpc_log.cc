@@ -2,9 +2,11 @@
 #include "muster/rpc/grpc_log.h"
 
 #include <mutex>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/stubs/logging.h"
 #include "grpc/support/log.h"
 #include "muster/base/clock.h"
 #include "muster/base/log.h"
@@ -32,6 +34,15 @@ void Forward(gpr_log_func_args* args) {
   }
 }
 
+// Protobuf's complaints of messages that it cannot read: whoever sends these has an answer.
+void ForwardProtobuf(google::protobuf::LogLevel level, const char* file, int line,
+                     const std::string& what) {
+  const std::string at = absl::StrCat(file, ":", line);
+  const bool is_new = Said()->IsNew(at, base::RealClock()->Monotonic());
+  const bool is_detail = level == google::protobuf::LOGLEVEL_INFO || !is_new;
+  base::Log(is_detail ? base::kDebug : base::kWarning, "protobuf", {{"what", what}, {"at", at}});
+}
+
 }  // namespace
 
 bool SaidLines::IsNew(const std::string& line, absl::Duration now) {
@@ -44,7 +55,10 @@ bool SaidLines::IsNew(const std::string& line, absl::Duration now) {
 
 void RouteGrpcLog() {
   static std::once_flag once;
-  std::call_once(once, [] { gpr_set_log_function(&Forward); });
+  std::call_once(once, [] {
+    gpr_set_log_function(&Forward);
+    google::protobuf::SetLogHandler(&ForwardProtobuf);
+  });
 }
 
 }  // namespace muster::rpc

@@ -2,6 +2,7 @@
 #include "muster/rpc/grpc_log.h"
 
 #include "gmock/gmock.h"
+#include "grpc/health/v1/health.pb.h"
 #include "grpc/support/log.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/base/log_capture.h"
@@ -33,6 +34,15 @@ TEST(GrpcLog, IsNotRepeated) {
   gpr_log(GPR_ERROR, "certificate verify failed");
   EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("wrong version number"),
                                        HasSubstr("certificate verify failed")));
+}
+
+// Protobuf wrote a line of its own form for each message that it could not read.
+TEST(GrpcLog, HasTheComplaintsOfProtobufOnce) {
+  RouteGrpcLog();
+  const base::LogCapture log(base::kWarning);
+  grpc::health::v1::HealthCheckRequest request;
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(request.ParseFromString("\x0a\x01\xff"));
+  EXPECT_THAT(log.lines(), ElementsAre(AllOf(HasSubstr("msg=protobuf"), HasSubstr("UTF-8"))));
 }
 
 TEST(GrpcLog, SaysAgainWhatGoesOnForAMinute) {

@@ -2,16 +2,28 @@
 #include "muster/rpc/health_service.h"
 
 #include <optional>
+#include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/async_stream.h"
 #include "grpcpp/support/async_unary_call.h"
+#include "muster/base/text.h"
 #include "muster/rpc/queued_call.h"
+#include "muster/rpc/status.h"
 
 namespace muster::rpc {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
+
+namespace {
+
+// A supervisor has one for each service, and anyone may open them. Each costs some 15 KiB.
+constexpr size_t kMaxWatchers = 4096;
+
+}  // namespace
 
 class HealthService::Call : public QueuedCall {
  public:
@@ -25,6 +37,14 @@ class HealthService::Call : public QueuedCall {
   }
 
  protected:
+  // What the caller has sent goes with the answer: four megabytes of fields that nobody knows take
+  // thirty times as much in memory, and a watch lasts for days.
+  std::string TakeService() {
+    HealthCheckRequest asked;
+    asked.Swap(&request_);
+    return std::move(*asked.mutable_service());
+  }
+
   HealthService* const health_;  // not owned
   grpc::ServerContext context_;
   HealthCheckRequest request_;
@@ -45,15 +65,16 @@ class HealthService::Checker final : public Call {
       return;
     }
     health_->Expect<Checker>();
+    const std::string service = TakeService();
     HealthCheckResponse response;
     {
       base::MutexLock lock(&health_->mu_);
-      response.set_status(health_->StatusLocked(request_.service()));
+      response.set_status(health_->StatusLocked(service));
     }
     if (response.status() == HealthCheckResponse::SERVICE_UNKNOWN) {
-      answer_.FinishWithError(
-          {grpc::StatusCode::NOT_FOUND, "no service '" + request_.service() + "' is served here"},
-          &finished_);
+      answer_.FinishWithError(ToGrpc(absl::NotFoundError(absl::StrCat(
+                                  "no service ", base::Quoted(service), " is served here"))),
+                              &finished_);
     } else {
       answer_.Finish(response, grpc::Status::OK, &finished_);
     }
@@ -83,7 +104,10 @@ class HealthService::Watcher final : public Call {
       delete this;
       return;
     }
-    if (event == Event::kBegun) health_->Expect<Watcher>();
+    if (event == Event::kBegun) {
+      health_->Expect<Watcher>();
+      service_ = TakeService();
+    }
     Action action = Action::kNone;
     bool nothing_to_come = false;
     {
@@ -98,9 +122,7 @@ class HealthService::Watcher final : public Call {
 
   void Do(Action action) {
     if (action == Action::kWrite) stream_.Write(response_, &written_);
-    if (action == Action::kFinish) {
-      stream_.Finish({grpc::StatusCode::UNAVAILABLE, "the server is stopping"}, &finished_);
-    }
+    if (action == Action::kFinish) stream_.Finish(end_, &finished_);
   }
 
  private:
@@ -109,7 +131,12 @@ class HealthService::Watcher final : public Call {
   void NoteLocked(Event event, bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(health_->mu_) {
     switch (event) {
       case Event::kBegun:
-        health_->watchers_.insert(this);
+        if (health_->watchers_.size() < kMaxWatchers) {
+          health_->watchers_.insert(this);
+        } else {
+          left_ = true;
+          end_ = {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many watch this server: use Check"};
+        }
         break;
       case Event::kWritten:
         writing_ = false;
@@ -127,11 +154,13 @@ class HealthService::Watcher final : public Call {
   grpc::ServerAsyncWriter<HealthCheckResponse> stream_{&context_};
   Tag written_{this, Event::kWritten};
   Tag over_{this, Event::kOver};
+  std::string service_;
   // All guarded by the service's lock; the response is gRPC's while `writing_`.
+  grpc::Status end_{grpc::StatusCode::UNAVAILABLE, "the server is stopping"};
   HealthCheckResponse response_;
   std::optional<Response::ServingStatus> told_;
   bool writing_ = false;
-  bool left_ = false;       // the peer has gone
+  bool left_ = false;       // the peer has gone, or is to go
   bool finishing_ = false;  // Finish was decided on
   bool finish_seen_ = false, over_seen_ = false;
 };
@@ -215,7 +244,7 @@ HealthCheckResponse::ServingStatus HealthService::StatusLocked(const std::string
 
 HealthService::Action HealthService::NextLocked(Watcher* watcher) {
   if (watcher->writing_ || watcher->finishing_) return Action::kNone;
-  const HealthCheckResponse::ServingStatus status = StatusLocked(watcher->request_.service());
+  const HealthCheckResponse::ServingStatus status = StatusLocked(watcher->service_);
   if (!watcher->left_ && watcher->told_ != status) {
     watcher->told_ = status;
     watcher->response_.set_status(status);

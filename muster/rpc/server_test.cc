@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/rpc/server.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -225,6 +227,38 @@ TEST_F(ServerTest, TellsWatchersOfEachChangeOfHealth) {
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
   EXPECT_FALSE(watch->Read(&response));
   EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// Anyone may watch. Four megabytes of fields that nobody knows are 120 in memory, and 40 watches
+// that kept them ended the process.
+TEST_F(ServerTest, KeepsNothingOfWhatAWatcherHasSentBesides) {
+  Start();
+  HealthCheckRequest request;
+  for (int i = 0; i < 100'000; ++i) {
+    HealthCheckRequest::GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(2, "");
+  }
+  const auto stub = grpc::health::v1::Health::NewStub(Connect());
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<HealthCheckResponse>>> watches;
+  const auto watch = [&] {
+    HealthCheckResponse response;
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    watches.push_back(stub->Watch(contexts.back().get(), request));
+    ASSERT_TRUE(watches.back()->Read(&response));
+  };
+  watch();
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < 10; ++i) watch();
+  EXPECT_LT(mallinfo2().uordblks, before + (size_t{8} << 20)) << "30 MB were kept";
+  for (const auto& context : contexts) context->TryCancel();
+  for (const auto& open : watches) open->Finish();
+}
+
+// A name that is too long for a trailer would end the call otherwise, and be written as it is.
+TEST_F(ServerTest, AnswersAnyNameOfAService) {
+  Start();
+  EXPECT_EQ(Health(std::string(20'000, 'x')), "NOT_FOUND");
+  EXPECT_EQ(Health("a\nb"), "NOT_FOUND");
 }
 
 TEST_F(ServerTest, LetsGoOfAWatcherThatHasLeft) {

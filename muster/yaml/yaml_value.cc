@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -216,15 +217,14 @@ std::vector<std::pair<YamlValue, YamlValue>> YamlValue::Entries(size_t min, size
     MustBe(max == kAnyNumber ? "a map" : absl::StrCat("a map of ", EntriesInWords(min, max)));
     return entries;
   }
-  std::vector<std::string> seen;
+  absl::flat_hash_set<std::string> seen;
   for (const auto& entry : node_) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
     const YamlValue name(entry.first, path_, problems_);
-    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+    if (!seen.insert(key).second) {
       name.Problem(absl::StrCat("the key ", base::Quoted(key), " is there twice"));
       continue;
     }
-    seen.push_back(key);
     entries.emplace_back(name, YamlValue(entry.second, Join(path_, key), problems_));
   }
   return entries;
@@ -330,8 +330,25 @@ std::string HintOn(absl::string_view error, absl::string_view text) {
   return "";
 }
 
+// yaml-cpp reads all of a text before it counts how deep it is, and takes 150 bytes for each
+// bracket.
+bool IsTooDeep(absl::string_view text) {
+  constexpr int kMaxOpen = 1000;
+  int open = 0;
+  for (const char c : text) {
+    if (c == '[' || c == '{') ++open;
+    if ((c == ']' || c == '}') && open > 0) --open;
+    if (open > kMaxOpen) return true;
+  }
+  return false;
+}
+
 // The one document of `text`, or problems. yaml-cpp throws; nothing of that leaves this function.
 YAML::Node ParseYaml(const std::string& text, Problems* problems) {
+  if (IsTooDeep(text)) {
+    problems->Add({}, "not YAML: more than a thousand brackets are not closed");
+    return {};
+  }
   try {
     const bool is_several = IsSeveralDocuments(text);
     YAML::Node document = is_several ? YAML::Node() : YAML::Load(text);

@@ -113,12 +113,16 @@ grpc::Status ExternalScalerService::IsActive(grpc::ServerContext* context,
 // its next look.
 ActivityStreams::Reactor* ExternalScalerService::StreamIsActive(
     grpc::CallbackServerContext* context, const ScaledObjectRef* request) {
-  const absl::StatusOr<std::string> target = TargetOf(*request);
+  // The stream lasts for long, and gRPC keeps with it whatever else the caller has sent.
+  ScaledObjectRef asked;
+  asked.Swap(const_cast<ScaledObjectRef*>(request));
+  const absl::StatusOr<std::string> target = TargetOf(asked);
   if (!target.ok()) return ActivityStreams::Refuse(target.status());
   if (agent_->leads()) return streams_->Follow(*target);
   const absl::StatusOr<std::shared_ptr<Stub>> leader = Leader(*context);
   if (!leader.ok()) return ActivityStreams::Refuse(leader.status());
-  return streams_->Relay(*leader, *request);
+  asked.DiscardUnknownFields();
+  return streams_->Relay(*leader, asked);
 }
 
 grpc::Status ExternalScalerService::GetMetricSpec(grpc::ServerContext* context,

@@ -123,6 +123,8 @@ grpc::Status ScalingService::WatchDecisions(
     MUSTER_RETURN_IF_ERROR(CheckTarget(request->target()));
     MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<DecisionLog::Follower> follower,
                             agent_->decisions()->Follow(request->target()));
+    // The watch lasts for long, and gRPC keeps with it whatever else the caller has sent.
+    const_cast<v1::WatchDecisionsRequest*>(request)->Clear();
     // The follower exists already, so a client that has received the headers misses no later
     // decision.
     writer->SendInitialMetadata();

@@ -136,9 +136,9 @@ class CutUploadTest : public BatchServiceTest {
   }
 
   // Sends a part of batch 1 and goes away.
-  void CutOff(const std::string& tenant = "") {
+  void CutOff(const std::string& tenant = "", const std::string& request_id = "halved") {
     Upload upload(stub_.get());
-    v1::SubmitHeader header = Header("halved");
+    v1::SubmitHeader header = Header(request_id);
     header.set_tenant(tenant);
     upload.SendHeader(header);
     EXPECT_EQ(upload.Hear().accepted().batch(), 1);
@@ -180,6 +180,18 @@ TEST_F(CutUploadTest, IsGoneOnWithByItsTenant) {
       Problem(1),
       "the rest of its upload is missing: submit it again with --request-id 'halved' --tenant "
       "'acme', or `muster batch cancel 1`");
+}
+
+// It may be any bytes, and once no list could show its batch, or those beside it.
+TEST_F(CutUploadTest, IsShownWhateverItsRequestId) {
+  Restart(absl::ZeroDuration());
+  CutOff("", "\xff");
+  for (uint64_t seen = 0; Problem(1).empty();) {
+    scheduler_->AwaitNews(&seen, base::RealClock()->Monotonic() + absl::Seconds(1));
+  }
+  EXPECT_EQ(Problem(1),
+            "the rest of its upload is missing: submit it again with --request-id '?', or "
+            "`muster batch cancel 1`");
 }
 
 TEST_F(CutUploadTest, IsNoProblemWhileItsSenderMayComeBack) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/clock.h"
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
 #include "muster/queue/jetstream/stream_layout.h"
@@ -111,9 +112,14 @@ absl::StatusOr<std::vector<queue::Message>> StreamQueue::Receive(int max_message
   std::vector<queue::Message> messages;
   std::vector<Delivery> deliveries;
   for (nats::Incoming& incoming : pulled) {
-    MUSTER_ASSIGN_OR_RETURN(Delivery delivery, ParseAckSubject(incoming.reply));
-    messages.push_back(MessageOf(delivery, std::move(incoming.data), lapses));
-    deliveries.push_back(std::move(delivery));
+    absl::StatusOr<Delivery> delivery = ParseAckSubject(incoming.reply);
+    if (!delivery.ok()) {  // it is not from the server: the others are
+      base::LogUnlessOk(base::kWarning, "a message to a pull is dropped", delivery.status(),
+                        {{"queue", id_.ToString()}});
+      continue;
+    }
+    messages.push_back(MessageOf(*delivery, std::move(incoming.data), lapses));
+    deliveries.push_back(*std::move(delivery));
   }
   held_.Add(deliveries);
   absl::StatusOr<std::vector<Early>> recalled =

@@ -34,11 +34,13 @@
 
 namespace muster::initiator::api {
 
-// Uploads hold a thread each while they arrive: half of a server's threads at most. One whose
+// Uploads hold a thread each while they arrive: three of eight of a server's threads at most. With
+// reads of events that wait (stream_service.h) and readers of content (ledger_service.h), a fifth
+// of the threads is left for calls that are soon over. One whose
 // client sends nothing for a minute ends, and so does one that is idle for a second when another
 // needs its place; both may be resumed.
 inline constexpr rpc::StreamLimits kUploadLimits = {
-    .max_streams = rpc::kMaxCallThreads / 2,
+    .max_streams = rpc::kMaxCallThreads * 3 / 8,
     .max_idle = absl::Minutes(1),
     .yields_after = absl::Seconds(1),
 };

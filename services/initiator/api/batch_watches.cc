@@ -92,6 +92,10 @@ class BatchWatches::Watcher final : public rpc::QueuedCall {
 
   void Begin() {
     watches_->Expect();
+    batch_ = request_.batch();
+    revision_ = request_.after_revision();
+    // Whatever else the caller has sent goes at once: a watch lasts for long.
+    v1::WatchBatchRequest().Swap(&request_);
     watches_->BeginRounds();
     {
       base::MutexLock lock(&watches_->mu_);
@@ -102,8 +106,7 @@ class BatchWatches::Watcher final : public rpc::QueuedCall {
       }
       is_watching_ = true;
       ++watches_->watches_;
-      revision_ = request_.after_revision();
-      Watched& watched = watches_->watched_[request_.batch()];
+      Watched& watched = watches_->watched_[batch_];
       watched.watchers.insert(this);
       waits_for_ = watched.begun + 1;
     }
@@ -113,8 +116,8 @@ class BatchWatches::Watcher final : public rpc::QueuedCall {
   void LeaveLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(watches_->mu_) {
     is_watching_ = false;
     --watches_->watches_;
-    watches_->watched_[request_.batch()].watchers.erase(this);
-    watches_->ForgetLocked(request_.batch());
+    watches_->watched_[batch_].watchers.erase(this);
+    watches_->ForgetLocked(batch_);
   }
 
   // The first reason counts.
@@ -154,6 +157,7 @@ class BatchWatches::Watcher final : public rpc::QueuedCall {
   BatchWatches* const watches_;  // not owned
   grpc::ServerContext context_;
   v1::WatchBatchRequest request_;
+  uint64_t batch_ = 0;
   Writer stream_{&context_};
   Tag begun_{this, Event::kBegun};
   Tag written_{this, Event::kWritten};
@@ -303,7 +307,7 @@ BatchWatches::Action BatchWatches::NextLocked(Watcher* watcher) {
     watcher->EndWith(absl::UnavailableError("this initiator is about to stop: watch on"));
   }
   if (!watcher->ends_) {
-    const Watched& watched = watched_[watcher->request_.batch()];
+    const Watched& watched = watched_[watcher->batch_];
     if (watched.done < watcher->waits_for_) return Action::kNone;
     if (!watched.error.ok()) {
       watcher->EndWith(watched.error);

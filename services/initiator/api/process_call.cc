@@ -62,8 +62,11 @@ v1::PartitionCloseReason ToProto(CloseReason reason) {
 
 absl::Status ProcessCall::Run() {
   Request first;
+  place_->Waits();
   if (!call_->Read(&first)) return absl::CancelledError("the caller has gone");
+  place_->Goes();
   MUSTER_ASSIGN_OR_RETURN(const ProcessorOptions options, Parse(first));
+  first = Request();  // the call lasts for long
   MUSTER_ASSIGN_OR_RETURN(const ProcessedStreams::ProcessorPtr processor,
                           EventProcessor::Start(options, stores_, this, clock_));
   processed_->Add(processor);

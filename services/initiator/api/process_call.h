@@ -13,6 +13,7 @@
 #include "grpcpp/support/sync_stream.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
+#include "muster/rpc/stream_limiter.h"
 #include "muster/stream/processor/event_processor.h"
 #include "muster/v1/stream_service.grpc.pb.h"
 #include "services/initiator/api/processed_streams.h"
@@ -28,10 +29,11 @@ class ProcessCall final : private stream::processor::EventHandler {
   // Messages for one partition that may wait: an event has one answer, and few checkpoints.
   static constexpr size_t kMaxWaiting = 16;
 
-  // `stores`, `processed`, `clock` and `call` are not owned.
+  // `stores` and the pointers are not owned. The call waits at `place` until the caller has said
+  // what it wants to process.
   ProcessCall(const stream::processor::ProcessorStores& stores, ProcessedStreams* processed,
-              base::Clock* clock, Stream* call)
-      : stores_(stores), processed_(processed), clock_(clock), call_(call) {}
+              base::Clock* clock, rpc::StreamLimiter::Place* place, Stream* call)
+      : stores_(stores), processed_(processed), clock_(clock), place_(place), call_(call) {}
 
   // Returns when the caller has ended the call, has gone or has erred, and all partitions are
   // closed.
@@ -58,10 +60,11 @@ class ProcessCall final : private stream::processor::EventHandler {
   void HangUp();
 
   const stream::processor::ProcessorStores stores_;
-  ProcessedStreams* const processed_;  // not owned
-  base::Clock* const clock_;           // not owned
-  Stream* const call_;                 // not owned
-  base::Mutex write_mu_;               // one write at a time
+  ProcessedStreams* const processed_;       // not owned
+  base::Clock* const clock_;                // not owned
+  rpc::StreamLimiter::Place* const place_;  // not owned
+  Stream* const call_;                      // not owned
+  base::Mutex write_mu_;                    // one write at a time
   base::Mutex mu_;
   base::CondVar changed_;
   std::map<int, std::deque<v1::ProcessEventsRequest>> waiting_ ABSL_GUARDED_BY(mu_);

@@ -176,16 +176,15 @@ grpc::Status StreamService::ProcessEvents(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<v1::ProcessEventsResponse, v1::ProcessEventsRequest>* call) {
   return rpc::Answer(*context, [&]() -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::unique_ptr<rpc::StreamLimiter::Place> place,
+        process_calls_.Admit([context](const absl::Status& why) { rpc::EndCall(context, why); }));
     {
       base::MutexLock lock(&mu_);
       if (closed_) return absl::UnavailableError("this initiator ends");
-      if (processing_.size() >= kMaxProcessCalls) {
-        return absl::ResourceExhaustedError(absl::StrCat("this initiator runs ", kMaxProcessCalls,
-                                                         " processors for others already"));
-      }
       processing_.insert(context);
     }
-    const absl::Status ended = ProcessCall(stores_, &processed_, clock_, call).Run();
+    const absl::Status ended = ProcessCall(stores_, &processed_, clock_, place.get(), call).Run();
     base::MutexLock lock(&mu_);
     processing_.erase(context);
     return closed_ ? absl::UnavailableError("this initiator ends") : ended;

@@ -13,6 +13,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/rpc/limits.h"
+#include "muster/rpc/stream_limiter.h"
 #include "muster/stream/event_stream_store.h"
 #include "muster/stream/processor/replay.h"
 #include "muster/v1/stream_service.grpc.pb.h"
@@ -21,7 +22,15 @@
 namespace muster::initiator::api {
 
 // Reads at a time that may wait for events.
-inline constexpr int kMaxWaitingReads = rpc::kMaxCallThreads / 4;
+inline constexpr int kMaxWaitingReads = rpc::kMaxCallThreads / 8;
+
+// Calls of ProcessEvents: each has the threads of a processor. One that does not say what it wants
+// to process gives its place away.
+inline constexpr rpc::StreamLimits kProcessLimits = {
+    .max_streams = 32,
+    .max_idle = absl::Seconds(30),
+    .yields_after = absl::Seconds(1),
+};
 
 // Thread-safe. A read that waits holds a thread of the server for 10 s at most; a call of
 // ProcessEvents holds one, and those of an EventProcessor, while it lives.
@@ -61,14 +70,13 @@ class StreamService final : public v1::StreamService::Service {
   void StopProcessing() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  static constexpr size_t kMaxProcessCalls = 32;
-
   stream::EventStreamStore* const streams_;  // not owned
   const stream::processor::ProcessorStores stores_;
   base::Clock* const clock_;  // not owned
   const int max_waiting_reads_;
   std::atomic<int> waiting_reads_{0};
   ProcessedStreams processed_;
+  rpc::StreamLimiter process_calls_{"processors of events", kProcessLimits, clock_};
   base::Mutex mu_;
   std::set<grpc::ServerContext*> processing_ ABSL_GUARDED_BY(mu_);  // not owned
   bool closed_ ABSL_GUARDED_BY(mu_) = false;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/initiator/api/stream_service.h"
 
+#include <memory>
 #include <thread>
+#include <vector>
 
+#include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "muster/base/clock.h"
 #include "muster/base/proto_time.h"
@@ -52,6 +55,34 @@ TEST_F(StreamServiceTest, LeavesTheThreadsToOthersWhileReadsWait) {
   EXPECT_TRUE(events_.Append("homes", 0, {{.body = "x"}}).ok());
   waiting.join();
   EXPECT_TRUE(Read(absl::Seconds(10)).ok());
+}
+
+// 32 clients that said nothing had refused all others for as long as they liked.
+TEST_F(StreamServiceTest, GivesThePlaceOfACallThatNeverSaysWhatItProcessesToAnother) {
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service_);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto stub = v1::StreamService::NewStub(server->InProcessChannel({}));
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<
+      grpc::ClientReaderWriter<v1::ProcessEventsRequest, v1::ProcessEventsResponse>>>
+      silent;
+  for (size_t i = 0; i < kProcessLimits.max_streams; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    silent.push_back(stub->ProcessEvents(contexts.back().get()));
+  }
+  // Refused as unsound by whoever has a place for it.
+  const auto asks_for_nothing = [&] {
+    grpc::ClientContext context;
+    const auto call = stub->ProcessEvents(&context);
+    call->Write(v1::ProcessEventsRequest());
+    call->WritesDone();
+    return rpc::FromGrpc(call->Finish());
+  };
+  while (!absl::IsUnavailable(asks_for_nothing())) base::LetOthersRun();
+  while (!absl::IsInvalidArgument(asks_for_nothing())) base::LetOthersRun();
+  for (const auto& context : contexts) context->TryCancel();
+  for (const auto& call : silent) call->Finish();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "muster/base/proto_time.h"
 #include "muster/item/promise.h"
 #include "muster/ledger/batch_proto.h"
+#include "muster/queue/queue_proto.h"
 #include "muster/v1/batch.pb.h"
 
 namespace muster::initiator::batch {
@@ -65,7 +66,7 @@ v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, abs
   status.set_job_revision(batch.job_revision);
   status.set_handler_version(batch.handler_version);
   status.set_tenant(batch.tenant);
-  status.set_request_id(batch.request_id);
+  status.set_request_id(queue::ProtoText(batch.request_id));
   status.set_state(ledger::ProgressOf(batch).state());
   status.set_cancel_reason(batch.cancel_reason);
   status.set_complete(batch.state == ledger::BatchState::kComplete);
@@ -80,9 +81,10 @@ v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, abs
   status.set_attempts(counted.attempts);
   SetTimes(batch_status, now, &status);
   if (batch.trace.has_value()) status.set_traceparent(batch.trace->ToTraceparent());
-  if (!batch_status.problem.ok()) status.set_problem(std::string(batch_status.problem.message()));
+  if (!batch_status.problem.ok())
+    status.set_problem(queue::ProtoText(batch_status.problem.message()));
   status.mutable_labels()->insert(batch.labels.begin(), batch.labels.end());
-  status.set_counts_problem(std::string(batch_status.counts_problem.message()));
+  status.set_counts_problem(queue::ProtoText(batch_status.counts_problem.message()));
   status.set_retry_of(counted.retry_of);
   status.mutable_retried_in()->Add(counted.retried_in.begin(), counted.retried_in.end());
   status.mutable_replaces()->Add(counted.replaces.begin(), counted.replaces.end());
@@ -90,7 +92,7 @@ v1::BatchStatus StatusOf(const BatchStatus& batch_status, uint64_t revision, abs
   if (batch.multiline.records > 0) *status.mutable_multiline() = ledger::ToProto(batch.multiline);
   status.set_held_back_items(static_cast<int64_t>(batch_status.held_back_items));
   if (const auto& problem = batch_status.removal_problem; problem.has_value()) {
-    status.set_removal_problem(std::string(problem->why.message()));
+    status.set_removal_problem(queue::ProtoText(problem->why.message()));
     *status.mutable_removal_problem_since() = ToProto(problem->since);
   }
   return status;
