@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A batch on a cluster of three NATS servers, which hand the lead of its queue over while items are given back."""
 
+import contextlib
 import json
 
 import harness
@@ -47,20 +48,21 @@ class QueueClusterTest(MeshTest):
         super().setUp()
         program = self.write("patient.py", PROGRAM)
         self.answer("job", "apply", self.write("job.yaml", JOB.format(program=program)))
-        self.wire = NatsWire(self.mesh.nats_addresses[0])
-        self.addCleanup(self.wire.close)
 
     def leader(self):
         """Who leads the consumer of the queue of items; None: nobody at the moment."""
-        try:
-            return self.wire.api(f"CONSUMER.INFO.{CONSUMER}")["cluster"]["leader"]
-        except (AssertionError, KeyError):  # it is being elected
-            return None
+        with contextlib.closing(NatsWire(self.mesh.nats_addresses[0])) as wire:
+            wire.socket.settimeout(1)
+            try:
+                return wire.api(f"CONSUMER.INFO.{CONSUMER}")["cluster"]["leader"]
+            except (AssertionError, KeyError, TimeoutError):  # it is being elected
+                return None
 
     def move_lead(self):
         """Has another server lead the consumer, and returns which."""
         before = self.leader()
-        self.wire.api(f"CONSUMER.LEADER.STEPDOWN.{CONSUMER}")
+        with contextlib.closing(NatsWire(self.mesh.nats_addresses[0])) as wire:
+            wire.api(f"CONSUMER.LEADER.STEPDOWN.{CONSUMER}")
         for _ in looks(READY_SECONDS):
             if (leader := self.leader()) not in (None, before):
                 return leader
