@@ -13,12 +13,13 @@
 namespace muster::base {
 
 // What changes when the file is written anew, or a link to it leads elsewhere; nullopt: it cannot
-// be looked at.
+// be looked at. By the time of its last change, which cannot be set back as that of its content
+// can.
 inline std::optional<std::string> FileVersion(const std::string& path) {
   struct stat file = {};
   if (stat(path.c_str(), &file) != 0) return std::nullopt;
-  return absl::StrCat(file.st_dev, ":", file.st_ino, ":", file.st_size, ":", file.st_mtim.tv_sec,
-                      ".", file.st_mtim.tv_nsec);
+  return absl::StrCat(file.st_dev, ":", file.st_ino, ":", file.st_size, ":", file.st_ctim.tv_sec,
+                      ".", file.st_ctim.tv_nsec);
 }
 
 }  // namespace muster::base

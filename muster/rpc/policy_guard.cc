@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/rpc/policy_guard.h"
 
-#include <sys/stat.h>
-
 #include <vector>
 
 #include "absl/strings/strip.h"
 #include "grpc/grpc_security_constants.h"
 #include "grpcpp/security/auth_context.h"
+#include "muster/base/file_version.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/rpc/limits.h"
@@ -48,25 +47,18 @@ absl::StatusOr<std::shared_ptr<PolicyGuard>> PolicyGuard::Open(const std::string
                                                                base::Clock* clock) {
   std::shared_ptr<PolicyGuard> guard(new PolicyGuard(path, clock));
   base::MutexLock lock(&guard->mu_);
-  guard->version_ = VersionOf(path);
+  guard->version_ = base::FileVersion(path);
   MUSTER_ASSIGN_OR_RETURN(Policy policy, LoadPolicy(path));
   guard->policy_ = std::make_shared<const Policy>(std::move(policy));
   guard->next_look_ = clock->Monotonic() + kPolicyRefresh;
   return guard;
 }
 
-std::optional<PolicyGuard::Version> PolicyGuard::VersionOf(const std::string& path) {
-  struct stat file = {};
-  if (stat(path.c_str(), &file) != 0) return std::nullopt;
-  return Version{file.st_ino, file.st_ctim.tv_sec * 1'000'000'000 + file.st_ctim.tv_nsec,
-                 file.st_size};
-}
-
 std::shared_ptr<const Policy> PolicyGuard::Current() {
   base::MutexLock lock(&mu_);
   if (clock_->Monotonic() < next_look_) return policy_;
   next_look_ = clock_->Monotonic() + kPolicyRefresh;
-  const std::optional<Version> version = VersionOf(path_);
+  const std::optional<std::string> version = base::FileVersion(path_);
   if (version == version_) return policy_;
   const absl::StatusOr<std::string> text = ReadPolicyText(path_);
   // One that cannot be read is read again at the next look: the cause, such as too many open files,

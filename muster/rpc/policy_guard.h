@@ -3,7 +3,6 @@
 // PolicyGuard: checks every call of a server against a policy file, before the service sees it.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,18 +37,8 @@ class PolicyGuard final : public grpc::AuthMetadataProcessor {
   bool IsBlocking() const override { return false; }
 
  private:
-  // Distinguishes a file from the one that replaces it.
-  struct Version {
-    uint64_t inode = 0;
-    int64_t changed_ns = 0;  // ctime: cannot be set back, unlike mtime
-    int64_t bytes = 0;
-
-    friend bool operator==(const Version&, const Version&) = default;
-  };
-
   PolicyGuard(std::string path, base::Clock* clock) : path_(std::move(path)), clock_(clock) {}
 
-  static std::optional<Version> VersionOf(const std::string& path);
   std::shared_ptr<const Policy> Current() ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::string path_;
@@ -57,7 +46,7 @@ class PolicyGuard final : public grpc::AuthMetadataProcessor {
   base::Mutex mu_;
   // Shared: calls go on with the one that they began with.
   std::shared_ptr<const Policy> policy_ ABSL_GUARDED_BY(mu_);
-  std::optional<Version> version_ ABSL_GUARDED_BY(mu_);
+  std::optional<std::string> version_ ABSL_GUARDED_BY(mu_);
   bool was_unreadable_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration next_look_ ABSL_GUARDED_BY(mu_) = absl::ZeroDuration();
 };

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/auth/watched_file.h"
 
-#include <sys/stat.h>
-
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 
 namespace muster::queue_gateway::auth {
-
-std::optional<FileVersion> VersionOfFile(const std::string& path) {
-  struct stat file = {};
-  if (stat(path.c_str(), &file) != 0) return std::nullopt;
-  return FileVersion{file.st_ino, file.st_ctim.tv_sec * 1'000'000'000 + file.st_ctim.tv_nsec,
-                     file.st_size};
-}
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -3,7 +3,6 @@
 // WatchedFile: what a small file says, read again when the file has changed.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,22 +14,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "muster/base/clock.h"
+#include "muster/base/file_version.h"
 #include "muster/base/mutex.h"
 #include "services/queue-gateway/auth/limits.h"
 
 namespace muster::queue_gateway::auth {
-
-// Distinguishes a file from the one that replaces it.
-struct FileVersion {
-  uint64_t inode = 0;
-  int64_t changed_ns = 0;  // ctime: cannot be set back, unlike mtime
-  int64_t bytes = 0;
-
-  friend bool operator==(const FileVersion&, const FileVersion&) = default;
-};
-
-// nullopt: there is no such file.
-std::optional<FileVersion> VersionOfFile(const std::string& path);
 
 // InvalidArgument: the file cannot be read, or has more than kMaxFileBytes.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
@@ -52,7 +40,7 @@ class WatchedFile {
     std::unique_ptr<WatchedFile> file(new WatchedFile(std::move(path), std::move(parse), clock));
     base::MutexLock lock(&file->mu_);
     file->next_look_ = clock->Monotonic() + kFileRefresh;
-    const absl::Status read = file->ReadLocked(VersionOfFile(file->path_));
+    const absl::Status read = file->ReadLocked(base::FileVersion(file->path_));
     if (!read.ok()) return read;
     return file;
   }
@@ -62,7 +50,7 @@ class WatchedFile {
     base::MutexLock lock(&mu_);
     if (clock_->Monotonic() < next_look_) return current_;
     next_look_ = clock_->Monotonic() + kFileRefresh;
-    const std::optional<FileVersion> version = VersionOfFile(path_);
+    const std::optional<std::string> version = base::FileVersion(path_);
     if (version == version_) return current_;
     const absl::Status read = ReadLocked(version);
     const bool is_unreadable = version_ != version;
@@ -77,7 +65,7 @@ class WatchedFile {
 
   // One that cannot be read keeps its earlier version, and is read again at the next look: the
   // cause, such as too many open files, may pass without a change of the file.
-  absl::Status ReadLocked(const std::optional<FileVersion>& version)
+  absl::Status ReadLocked(const std::optional<std::string>& version)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     absl::StatusOr<std::string> text = ReadSmallFile(path_);
     if (!text.ok()) return text.status();
@@ -93,7 +81,7 @@ class WatchedFile {
   const base::Clock* const clock_;  // not owned
   base::Mutex mu_;
   std::shared_ptr<const T> current_ ABSL_GUARDED_BY(mu_);
-  std::optional<FileVersion> version_ ABSL_GUARDED_BY(mu_);
+  std::optional<std::string> version_ ABSL_GUARDED_BY(mu_);
   bool was_unreadable_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration next_look_ ABSL_GUARDED_BY(mu_);
 };
