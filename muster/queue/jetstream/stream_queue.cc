@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "muster/base/check.h"
@@ -20,6 +21,10 @@ namespace {
 
 // Between the first two tries to say something of a delivery; twice as long between the next two.
 constexpr absl::Duration kFirstSayAgain = absl::Milliseconds(50);
+// All waits together take less than twice this, and less than kAgainSoon has a message wait.
+constexpr absl::Duration kLongestSayAgain = absl::Milliseconds(800);
+
+constexpr char kRenewal[] = "+WPI";
 
 absl::Status NotHeld(const queue::QueueId& queue) {
   return absl::FailedPreconditionError(
@@ -92,13 +97,15 @@ absl::StatusOr<AttemptRecord> StreamQueue::Charge(const queue::Receipt& receipt)
 }
 
 // While another server begins to lead the consumer, nobody listens to what is said of its
-// deliveries. What is not said would have to wait for the ends of their leases, so it is said
-// again. A late answer is another matter: what it would answer may have been done.
+// deliveries. A message that was not given back or settled would have to wait for the end of its
+// lease, so that is said again, all the words for a message or none: what was heard holds. A late
+// answer is another matter, for what it would answer may have been done. Renewals come again
+// anyway.
 absl::Status StreamQueue::SendAcks(const std::vector<AckRequest>& acks,
                                    std::vector<absl::Status>* results) {
   std::vector<const AckRequest*> unsaid;
   for (const AckRequest& ack : acks) unsaid.push_back(&ack);
-  const absl::Duration longest_wait = std::min(options_->timeout, lease()) / 3;
+  const absl::Duration longest_wait = std::min(kLongestSayAgain, lease() / 10);
   for (absl::Duration wait = kFirstSayAgain;; wait *= 2) {
     std::vector<nats::Outgoing> outgoing;
     for (const AckRequest* ack : unsaid) {
@@ -108,15 +115,17 @@ absl::Status StreamQueue::SendAcks(const std::vector<AckRequest>& acks,
                             jetstream_->connection()->RequestAll(outgoing, options_->timeout));
     MUSTER_CHECK(answers.size() == unsaid.size(), "answers ", answers.size(), ", acks ",
                  unsaid.size());
-    std::vector<const AckRequest*> again;
+    absl::flat_hash_set<size_t> heard;  // places
     for (size_t i = 0; i < unsaid.size(); ++i) {
-      (*results)[unsaid[i]->place] = answers[i].status();
-      if (nats::IsNobodyListens(answers[i].status())) again.push_back(unsaid[i]);
+      const absl::Status& status = answers[i].status();
+      const bool is_unheard = nats::IsNobodyListens(status);
+      if (!is_unheard || !heard.contains(unsaid[i]->place)) (*results)[unsaid[i]->place] = status;
+      if (!is_unheard) heard.insert(unsaid[i]->place);
     }
-    unsaid = std::move(again);
+    std::erase_if(unsaid, [&](const AckRequest* ack) {
+      return heard.contains(ack->place) || ack->text == kRenewal;
+    });
     if (unsaid.empty() || wait > longest_wait) return absl::OkStatus();
-    const bool is_first = wait == kFirstSayAgain;
-    if (is_first && absl::IsNotFound(RefreshConsumer().status())) return absl::OkStatus();
     base::SleepUnlessStopped(base::RealClock(), wait, {});
   }
 }
@@ -190,7 +199,7 @@ absl::StatusOr<StreamQueue::AckRequest> StreamQueue::AckRequestFor(
     MUSTER_RETURN_IF_ERROR(EndAttempt(read.delivery, request));
   }
   return AckRequest{place, read.delivery.ack_subject,
-                    LetsGo(request) ? AgainAfter(request.visibility) : "+WPI"};
+                    LetsGo(request) ? AgainAfter(request.visibility) : kRenewal};
 }
 
 absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> StreamQueue::Update(

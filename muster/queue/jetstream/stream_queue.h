@@ -107,10 +107,15 @@ class StreamQueue {
   // Sends all of `acks` and stores the answer of the server to each at its place in `results`.
   absl::Status SendAcks(const std::vector<AckRequest>& acks, std::vector<absl::Status>* results);
 
-  // Fetches up to `max_messages` deliveries of messages that are there; waits for none.
+  // Fetches up to `max_messages` deliveries of messages that are there; waits for none, or for a
+  // moment (stalled_).
   absl::StatusOr<std::vector<nats::Incoming>> Pull(int max_messages);
-  // Waits a moment for one message, and looks whether the consumer is stalled.
-  absl::StatusOr<std::vector<nats::Incoming>> PullWhenStalled();
+  // Whether the server is so old that it may forget a message that is due as a pull ends
+  // (waiting_pulls.h).
+  bool MayForget();
+  // As Pull from a consumer that is stalled, one by one, without a pull whose end matters. And
+  // looks whether the consumer is stalled.
+  absl::StatusOr<std::vector<nats::Incoming>> AskForDue(int max_messages);
   // As Pull, with an answer also where the server gives none, and with a second look.
   absl::StatusOr<std::vector<nats::Incoming>> PullWhatIsThere(int max_messages);
   queue::Message MessageOf(const Delivery& delivery, std::string body, absl::Time lapses) const;
@@ -180,6 +185,8 @@ class StreamQueue {
   // The consumer was last seen with nearly its max_ack_pending of deliveries: the server may answer
   // no pull that is not to wait.
   std::atomic<bool> stalled_ = false;
+  std::atomic<bool> may_forget_ = true;
+  std::atomic<int64_t> level_asked_over_ = -1;  // as asked_over_
   std::atomic<bool> paused_ = false;
   // Delayed messages below this sequence were made ready on purpose (Reclaim).
   std::atomic<uint64_t> reclaimed_below_ = 0;

@@ -39,7 +39,8 @@ constexpr absl::Duration kAnswered = absl::Seconds(1);
 // While a consumer has its max_ack_pending of deliveries, and further messages wait, the server
 // answers no pull that is not to wait (seen with 2.9 and 2.15,
 // findings/nats_no_wait_unanswered_at_max_ack_pending.sh). One that waits gets what was given back
-// and is due. A receive waits for it for so long, also where nothing is there.
+// and is due. A receive waits for it for so long, also where nothing is there: only such a consumer
+// is asked like that.
 constexpr absl::Duration kStalledPatience = absl::Milliseconds(20);
 
 // A message that came by a waiting pull has its lease from the moment of its delivery, which only
@@ -57,7 +58,8 @@ constexpr uint64_t kScanWindow = 32;
 
 absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages) {
   MUSTER_CHECK(max_messages > 0, "max_messages ", max_messages);
-  const nlohmann::json wish = {{"batch", max_messages}, {"no_wait", true}};
+  nlohmann::json wish = {{"batch", max_messages}, {"no_wait", true}};
+  if (stalled_) wish["expires"] = absl::ToInt64Nanoseconds(kStalledPatience);
   const std::string text = wish.dump();
   const nats::Outgoing request{
       .subject = absl::StrCat("$JS.API.CONSUMER.MSG.NEXT.", StreamOf(id_), ".", kConsumer),
@@ -76,24 +78,49 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages) 
   return deliveries;
 }
 
-absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::PullWhenStalled() {
-  absl::StatusOr<std::optional<nats::Incoming>> asked = waits_->Ask(id_, kStalledPatience);
+bool StreamQueue::MayForget() {
+  const int64_t connection = prompt_->connection()->reconnects();
+  if (level_asked_over_ != connection) {
+    const absl::StatusOr<int> level = prompt_->ApiLevel();
+    if (!level.ok()) return true;
+    may_forget_ = *level == 0;
+    level_asked_over_ = connection;
+  }
+  return may_forget_;
+}
+
+absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::AskForDue(int max_messages) {
+  std::vector<nats::Incoming> deliveries;
+  absl::Status asked;
+  while (deliveries.size() < static_cast<size_t>(max_messages)) {
+    auto message = waits_->Ask(id_, deliveries.empty() ? kStalledPatience : kSecondLook);
+    asked = message.status();
+    if (!message.ok() || !message->has_value()) break;
+    deliveries.push_back(**std::move(message));
+  }
   const absl::Status consumer = RefreshConsumer().status();
-  if (asked.ok() && asked->has_value()) return std::vector{**std::move(asked)};
+  if (!deliveries.empty()) return deliveries;
   // Without the consumer, 2.9 answers no pull either: the caller finds out why it is not there.
   if (!consumer.ok()) return absl::UnavailableError(consumer.message());
-  if (absl::IsResourceExhausted(asked.status())) return asked.status();
-  return std::vector<nats::Incoming>();
+  if (absl::IsResourceExhausted(asked)) return asked;
+  return deliveries;
 }
 
 absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::PullWhatIsThere(int max_messages) {
-  if (stalled_) return PullWhenStalled();
+  if (stalled_ && MayForget()) return AskForDue(max_messages);
   absl::StatusOr<std::vector<nats::Incoming>> first = Pull(max_messages);
   const bool is_unanswered =
       absl::IsUnavailable(first.status()) && !nats::IsNobodyListens(first.status());
-  // The inbox of the pull is gone, so the server gives it no message any more. At once, so that
-  // another one stands behind it.
-  if (is_unanswered && prompt_->connection()->connected()) return PullWhenStalled();
+  if (is_unanswered && prompt_->connection()->connected()) {
+    // The inbox of the pull is gone, so the server gives it no message any more. At once where it
+    // may forget one over that, so that another pull stands behind it.
+    if (MayForget()) return AskForDue(max_messages);
+    if (RefreshConsumer().ok()) first.emplace();
+  } else if (stalled_ && first.ok() && first->empty()) {
+    // The pull has waited. Ignore an error here, and below: the server has just answered.
+    RefreshConsumer().IgnoreError();
+    return first;
+  }
   if (!first.ok() || !first->empty()) return first;
   base::SleepUnlessStopped(base::RealClock(), kSecondLook, {});
   absl::StatusOr<std::vector<nats::Incoming>> second = Pull(max_messages);

@@ -113,8 +113,12 @@ absl::StatusOr<std::unique_ptr<queue::QueueStore::Wait>> WaitingPulls::Enter(Ent
   }
   // Before the pull: its message may come at once.
   auto handle = std::make_unique<Handle>(this, id);
-  if (pulls && connection_->connected()) MUSTER_RETURN_IF_ERROR(Pull(id, queue, patience));
-  return handle;
+  if (!pulls || !connection_->connected()) return handle;
+  const absl::Status pulled = Pull(id, queue, patience);
+  if (pulled.ok()) return handle;
+  base::MutexLock lock(&mu_);
+  entries_.erase(id);  // and so leaves no pull, for there is none
+  return pulled;
 }
 
 absl::Status WaitingPulls::Subscribe() {
@@ -174,8 +178,14 @@ std::optional<WaitingPulls::Entry> WaitingPulls::Match(const nats::Incoming& mes
   } else if (const auto queue = QueueOfStream(StreamOfAck(message.reply)); queue.has_value()) {
     const auto is_of_it = [&](const auto& entry) { return entry.second.queue == *queue; };
     found = std::find_if(entries_.begin(), entries_.end(), is_of_it);
-    // It is not known which pull this message has used up.
-    std::erase_if(left_, is_of_it);
+    // The server uses up the oldest pull. If nobody waits for that, the entry leaves its own.
+    const auto left = std::find_if(left_.begin(), left_.end(), is_of_it);
+    const bool is_left =
+        left != left_.end() && (found == entries_.end() || left->first < found->first);
+    if (is_left) left_.erase(left);
+    if (is_left && found != entries_.end() && found->second.leaves_pull) {
+      left_[found->first] = {found->second.queue, found->second.until};
+    }
   }
   if (found == entries_.end()) return std::nullopt;
   running_ = found->first;

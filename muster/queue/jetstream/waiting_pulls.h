@@ -68,8 +68,9 @@ class WaitingPulls {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Waits here for one message, for `patience` at most; nullopt: none came. Its lease began after
-  // the call did. What comes after the call, until it is called again, is given back at once.
-  // ResourceExhausted: as Begin. Unavailable: the pull cannot be sent, or the server has ended it.
+  // the call did, unless the thread of all waits was held up. What comes after the call, until it
+  // is called again, is given back at once, and counts as delivered once more. ResourceExhausted:
+  // as Begin. Unavailable: the pull cannot be sent, or the server has ended it.
   absl::StatusOr<std::optional<nats::Incoming>> Ask(const queue::QueueId& queue,
                                                     absl::Duration patience)
       ABSL_LOCKS_EXCLUDED(mu_);
