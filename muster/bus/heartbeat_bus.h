@@ -15,6 +15,9 @@ namespace muster::bus {
 
 // Room for some hundreds of jobs, at about 200 bytes for each job that the instance works for.
 inline constexpr size_t kMaxHeartbeatBytes = size_t{64} << 10;
+// In memory. Real ones take up to ten times their bytes, as partitions without work do; one of
+// empty parts takes fifty times as much.
+inline constexpr size_t kMaxHeartbeatSpace = 16 * kMaxHeartbeatBytes;
 
 // Limit in one process: its roster, and some other subscribers.
 inline constexpr int kMaxHeartbeatSubscriptions = 256;

@@ -13,9 +13,6 @@ namespace {
 // Above any real number, and sums of two of them fit.
 constexpr int64_t kMaxHeldBackItems = int64_t{1} << 50;
 
-// In memory. A real one takes up to five times its bytes; one of empty parts fifty times.
-constexpr size_t kMaxHeartbeatSpace = 8 * kMaxHeartbeatBytes;
-
 bool IsSound(const v1::InstanceInfo& info) {
   return v1::Role_IsValid(info.role()) && info.role() != v1::ROLE_UNSPECIFIED &&
          !info.instance().empty() && info.instance().size() <= kMaxInfoBytes &&

@@ -34,8 +34,8 @@ inline constexpr absl::Duration kForgetAfter = absl::Minutes(1);
 
 // Limit of names, addresses and versions of instances; longer ones are not genuine.
 inline constexpr size_t kMaxInfoBytes = 256;
-// A mesh has hundreds of instances; thousands mean that some sender invents them. With heartbeats
-// of maximum size (kMaxHeartbeatBytes) this many take 64 MiB.
+// A mesh has hundreds of instances; thousands mean that some sender invents them. With the largest
+// heartbeats (kMaxHeartbeatSpace) this many take a gibibyte; usual ones have a kilobyte.
 inline constexpr size_t kMaxInstances = 1000;
 // Limit of the heartbeats in one answer, so that no answer is larger than gRPC accepts by default.
 inline constexpr size_t kMaxLoadBytes = size_t{3} << 20;

@@ -23,6 +23,9 @@ namespace {
 // A supervisor has one for each service, and anyone may open them. Each costs some 15 KiB.
 constexpr size_t kMaxWatchers = 4096;
 
+// No service has it.
+constexpr char kNoService[] = "?";
+
 }  // namespace
 
 class HealthService::Call : public QueuedCall {
@@ -131,6 +134,8 @@ class HealthService::Watcher final : public Call {
   void NoteLocked(Event event, bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(health_->mu_) {
     switch (event) {
       case Event::kBegun:
+        // A name may have megabytes, and an assigned string keeps its room.
+        if (!health_->ready_.contains(service_)) std::string(kNoService).swap(service_);
         if (health_->watchers_.size() < kMaxWatchers) {
           health_->watchers_.insert(this);
         } else {

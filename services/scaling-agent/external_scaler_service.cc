@@ -121,8 +121,9 @@ ActivityStreams::Reactor* ExternalScalerService::StreamIsActive(
   if (agent_->leads()) return streams_->Follow(*target);
   const absl::StatusOr<std::shared_ptr<Stub>> leader = Leader(*context);
   if (!leader.ok()) return ActivityStreams::Refuse(leader.status());
-  asked.DiscardUnknownFields();
-  return streams_->Relay(*leader, asked);
+  ScaledObjectRef passed_on;  // no more than the leader reads
+  (*passed_on.mutable_scalermetadata())[kTargetKey] = *target;
+  return streams_->Relay(*leader, passed_on);
 }
 
 grpc::Status ExternalScalerService::GetMetricSpec(grpc::ServerContext* context,

@@ -124,7 +124,7 @@ grpc::Status ScalingService::WatchDecisions(
     MUSTER_ASSIGN_OR_RETURN(const std::shared_ptr<DecisionLog::Follower> follower,
                             agent_->decisions()->Follow(request->target()));
     // The watch lasts for long, and gRPC keeps with it whatever else the caller has sent.
-    const_cast<v1::WatchDecisionsRequest*>(request)->Clear();
+    v1::WatchDecisionsRequest().Swap(const_cast<v1::WatchDecisionsRequest*>(request));
     // The follower exists already, so a client that has received the headers misses no later
     // decision.
     writer->SendInitialMetadata();
