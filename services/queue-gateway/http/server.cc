@@ -47,16 +47,15 @@ class IoThread {
   }
 
  private:
-  // What Boost throws ends the connection that it is about, for nothing else holds it, and not the
-  // process: the trailer of a chunked body can bring a header that is too long for it.
+  // What is thrown ends the connection that it is about, for nothing else holds it, and not the
+  // process: the trailer of a chunked body can bring a header that is too long for Boost.
   void Run() {
     for (;;) {
       try {
         context_.run();
         return;
       } catch (const std::exception& error) {
-        base::Log(base::kWarning, "a connection is dropped: its request cannot be read",
-                  {{"why", error.what()}});
+        base::Log(base::kWarning, "a connection is dropped", {{"why", error.what()}});
       }
     }
   }
@@ -177,6 +176,7 @@ class Server::Core final : public ConnectionHost {
   void OnAccepted(tcp::acceptor* acceptor, IoThread* thread, error_code error, tcp::socket socket) {
     if (draining_) return;
     if (error) return PauseAccepting(acceptor, error);
+    Accept(acceptor);  // first: what is thrown below ends this connection alone
     // Beyond the limit the socket is closed here, before it costs more.
     if (connections() < options_.max_connections) {
       const std::shared_ptr<Connection> connection =
@@ -184,7 +184,6 @@ class Server::Core final : public ConnectionHost {
       Keep(connection);
       asio::post(thread->context(), [connection] { connection->Start(); });
     }
-    Accept(acceptor);
   }
 
   void PauseAccepting(tcp::acceptor* acceptor, error_code error) {
