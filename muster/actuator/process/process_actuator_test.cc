@@ -225,11 +225,13 @@ TEST_F(ProcessActuatorTest, KillsWhoDoesNotEndWithinItsGrace) {
 }
 
 TEST_F(ProcessActuatorTest, ReplacesWhatFailsLessAndLessOften) {
-  Open(Script("echo something is wrong >&2; exit 3"));
+  Open(Script(absl::StrCat(WaitFor("fail"), "echo something is wrong >&2; exit 3")));
   ASSERT_TRUE(Apply(2).ok());
   absl::Duration waited;
   for (int failures = 1; failures <= 12; ++failures) {
+    Make("fail");
     ASSERT_TRUE(AwaitEnds(2));
+    ASSERT_TRUE(fs::remove(PathOf("fail")));  // the next ones are there until they are told to
     const std::string trouble = Look().trouble;
     EXPECT_THAT(trouble, AllOf(HasSubstr(absl::StrCat("failure of ", failures, " in a row")),
                                HasSubstr("exited with status 3"), HasSubstr("something is wrong"),
@@ -237,7 +239,6 @@ TEST_F(ProcessActuatorTest, ReplacesWhatFailsLessAndLessOften) {
     EXPECT_THAT(Apply(2)->detail, HasSubstr("something is wrong"));
     EXPECT_THAT(Replicas(), IsEmpty());
     absl::Duration wait;
-    // The look that starts them tells of them: a further one may be after their end.
     do {
       clock_.Advance(absl::Milliseconds(50));
       wait += absl::Milliseconds(50);

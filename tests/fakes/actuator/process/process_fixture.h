@@ -78,8 +78,9 @@ class StateFolder {
       // The kernel then sends SIGTERM to the program.
       SendSignal(living.record.keeper, SIGKILL);
     }
-    Eventually([&] { return ProcessesWith(path()).empty(); });
-    EXPECT_THAT(ProcessesWith(path()), ::testing::IsEmpty());
+    // Looked at once more, a `sleep` that outlives its shell by a moment would count.
+    EXPECT_TRUE(Eventually([&] { return ProcessesWith(path()).empty(); }))
+        << ::testing::PrintToString(ProcessesWith(path()));
   }
   std::string path() const { return folder_ / "state"; }
   ReplicaInventory TakeInventory() const { return ReplicaStore(path()).TakeInventory(); }
