@@ -137,6 +137,11 @@ absl::StatusOr<HeldLog::Held> HeldLog::TakeFrom(const std::string& holder) {
   return held;
 }
 
+absl::Status HeldLog::Forget(const queue::QueueId& queue) {
+  const absl::Status purged = jetstream_->Purge(kHeldStream, HeldNotesOfQueue(queue)).status();
+  return absl::IsNotFound(purged) ? absl::OkStatus() : purged;
+}
+
 void HeldMessages::Add(absl::Span<const Delivery> received) {
   if (!log_->is_on() || received.empty()) return;
   base::MutexLock lock(&mu_);

@@ -84,6 +84,10 @@ class HeldLog {
   using Held = std::map<std::pair<std::string, std::string>, std::vector<Delivery>>;
   absl::StatusOr<Held> TakeFrom(const std::string& holder) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Removes the notes of all holders about a deleted queue, whether or not the log is on: another
+  // queue of its name would have messages of the same numbers.
+  absl::Status Forget(const queue::QueueId& queue);
+
  private:
   absl::Status CheckDead(const std::string& holder);
   // FailedPrecondition: this process itself was cut off lately, and others may still be.

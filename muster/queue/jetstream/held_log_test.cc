@@ -107,6 +107,20 @@ TEST_P(DeadHolderTest, OneSurvivorOfSeveralGivesBack) {
   EXPECT_TRUE(ReceiveAll(another).empty()) << "the next holder keeps them";
 }
 
+TEST_P(DeadHolderTest, GivesBackNothingOfAQueueThatHasTheNameOfADeletedOne) {
+  ASSERT_TRUE(store().Put(queue_, Bodies(10)).ok());
+  LoseHolder();
+  ASSERT_TRUE(store().DeleteQueue(queue_).ok());
+  ASSERT_TRUE(store().CreateQueue(queue_, {}).ok());
+  ASSERT_TRUE(store().Put(queue_, Bodies(10)).ok());
+  ASSERT_EQ(ReceiveAll(*client_).size(), 10u);
+  Options options = options_;
+  options.holder = "another";
+  Client another(server_.url(), options);
+  EXPECT_EQ(Release(another), 0);
+  EXPECT_TRUE(ReceiveAll(another).empty()) << "their holder lives";
+}
+
 TEST_P(DeadHolderTest, WhatAHolderHoldsThatLivesStaysWithIt) {
   Client slow(server_.url(), options_);
   ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());

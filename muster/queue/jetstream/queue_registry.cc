@@ -260,6 +260,7 @@ absl::Status QueueRegistry::Delete(const QueueId& queue) {
   if (!messages.ok() && !absl::IsNotFound(messages)) return messages;
   Forget(queue);
   MUSTER_RETURN_IF_ERROR(notes_.attempts->Forget(queue));
+  MUSTER_RETURN_IF_ERROR(notes_.held->Forget(queue));
   const absl::Status aside = jetstream_->DeleteStream(AsideStreamOf(queue));
   if (absl::IsNotFound(messages) && absl::IsNotFound(aside)) return NoQueue(queue);
   return absl::IsNotFound(aside) ? absl::OkStatus() : aside;

@@ -104,6 +104,10 @@ std::string HeldNotesOf(absl::string_view holder) {
   return absl::StrCat("muster.held.", nats::SubjectToken(holder), ".*.*.*");
 }
 
+std::string HeldNotesOfQueue(const queue::QueueId& queue) {
+  return absl::StrCat("muster.held.*.", queue.account, ".", queue.name, ".*");
+}
+
 std::string GivenBackSubjectOf(absl::string_view holder) {
   return absl::StrCat("muster.held.", nats::SubjectToken(holder), ".given-back");
 }

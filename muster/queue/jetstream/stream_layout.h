@@ -73,6 +73,7 @@ std::string AttemptSubjectsOf(const queue::QueueId& queue);  // all of them
 std::string AliveSubjectOf(absl::string_view holder);
 std::string HeldSubjectOf(absl::string_view holder, const queue::QueueId& queue, int slot);
 std::string HeldNotesOf(absl::string_view holder);         // all of these
+std::string HeldNotesOfQueue(const queue::QueueId& queue);  // of all holders
 std::string GivenBackSubjectOf(absl::string_view holder);  // the mark that others set
 std::string HeldSubjectsOf(absl::string_view holder);      // notes and mark
 // nullopt: `subject` is none of a note.
