@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A simulated day of a whole mesh in one process, on a clock of the test: jobs come and go, batches
-// are worked through, uploads are abandoned, and some files cannot be deleted. What the mesh holds
-// in its last hour is what it held in an early one.
+// A simulated day of a whole mesh in one process, on a clock of the test, with the stores of a data
+// directory and over NATS servers: jobs come and go, batches are worked through, uploads are
+// abandoned, and some files cannot be deleted. What the mesh holds in its last hour, and what the
+// NATS server holds for it, is what it was in an early one.
 #include <malloc.h>
 
 #include <atomic>
@@ -24,6 +25,8 @@
 #include "muster/handler/handler.h"
 #include "muster/input/byte_source.h"
 #include "muster/item/queue_names.h"
+#include "muster/nats/connection.h"
+#include "muster/nats/jetstream.h"
 #include "muster/os/temp_dir.h"
 #include "muster/report/sqlite/sqlite_report_store.h"
 #include "muster/rpc/channel.h"
@@ -35,6 +38,7 @@
 #include "services/initiator/batch/source.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/base/let_others_run.h"
+#include "tests/fakes/nats/nats_server.h"
 
 namespace muster {
 namespace {
@@ -74,13 +78,17 @@ struct Held {
   size_t descriptors = 0;
   size_t files = 0;  // in the data directory
   size_t queues = 0;
+  size_t streams = 0;  // of the NATS server, as are the next
+  size_t consumers = 0;
+  size_t messages = 0;
   size_t forgotten_jobs = 0;  // without a batch, of which the report has tables all the same
   size_t heap_bytes = 0;  // most of it RocksDB's memtables, which take days to reach their bounds
 
   friend std::ostream& operator<<(std::ostream& out, const Held& held) {
     return out << held.threads << " threads, " << held.descriptors << " descriptors, " << held.files
-               << " files, " << held.queues << " queues, " << held.forgotten_jobs << " jobs, "
-               << held.heap_bytes / 1024 << " KiB";
+               << " files, " << held.queues << " queues, " << held.streams << " streams, "
+               << held.consumers << " consumers, " << held.messages << " messages, "
+               << held.forgotten_jobs << " jobs, " << held.heap_bytes / 1024 << " KiB";
   }
 };
 
@@ -91,23 +99,42 @@ size_t Entries(const fs::path& folder) {
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-class DayTest : public ::testing::Test {
- protected:
-  // Each step of the clock lets other threads run for a moment. Both are short against the
-  // intervals of heartbeats.
-  static constexpr int64_t kSlow = 20;  // milliseconds
-  static constexpr int64_t kFast = 1000;
+// Where the stores of a mesh are, and how far its clock goes at each step, in which other threads
+// run for a moment: while work is under way, and while time alone passes.
+struct Place {
+  std::string nats_program;  // empty: all in the data directory
+  int64_t slow;              // milliseconds
+  int64_t fast;
+};
 
+std::vector<Place> Places() {
+  std::vector<Place> places = {{.nats_program = "", .slow = 20, .fast = 1000}};
+  // A server's own clock is the real one, and so an answer of it must be quick by the test's.
+  for (const std::string& program : nats::testing::NatsServer::Programs()) {
+    places.push_back({.nats_program = program, .slow = 1, .fast = 100});
+  }
+  return places;
+}
+
+class DayTest : public ::testing::TestWithParam<Place> {
+ protected:
   DayTest() {
+    if (!GetParam().nats_program.empty()) {
+      nats_server_.emplace(GetParam().nats_program);
+      connection_ = nats::Connection::Open(nats_server_->url(), {}).value();
+      jetstream_.emplace(connection_.get(), absl::Seconds(30));
+    }
     handlers_.Register(
         {"count", "1", [](const handler::JobSchema&) { return std::make_unique<CountHandler>(); }});
     host::HostOptions options(host::kInitiator);
-    options.nats_url.clear();
+    options.nats_url = nats_server_.has_value() ? nats_server_->url() : "";
     options.data_dir = dir_.path();
     options.listen = {"127.0.0.1:0"};
     options.log_level = base::kError;
-    role_ = std::make_unique<host::all_roles::AllRoles>(&handlers_, options,
-                                                        host::all_roles::RoleOptions(), &clock_);
+    host::all_roles::RoleOptions role_options;
+    // Not lost when the clock outruns an answer of the server.
+    role_options.controller.ownership_lease = absl::Minutes(5);
+    role_ = std::make_unique<host::all_roles::AllRoles>(&handlers_, options, role_options, &clock_);
     host_ = host::Host::Start(options, role_.get(), &clock_).value();
     channel_ = rpc::OpenChannel(host_->addresses().front()).value();
     serving_ = std::jthread([this](std::stop_token stop) {
@@ -128,9 +155,9 @@ class DayTest : public ::testing::Test {
   // Lets so much time pass, at a high pace.
   void Pass(absl::Duration time) {
     const absl::Duration end = clock_.Monotonic() + time;
-    step_ = kFast;
+    step_ = GetParam().fast;
     while (clock_.Monotonic() < end) base::LetOthersRun();
-    step_ = kSlow;
+    step_ = GetParam().slow;
   }
 
   std::optional<size_t> Queues() {
@@ -221,6 +248,7 @@ class DayTest : public ::testing::Test {
       if (entry.is_regular_file() && !IsTable(entry)) ++held.files;
     }
     held.queues = Queues().value_or(0);
+    if (jetstream_.has_value()) LookAtServer(&held);
     held.forgotten_jobs = report::sqlite::OpenSqliteReport(dir_ / "report.db", {.read_only = true})
                               .value()
                               ->Read()
@@ -232,6 +260,19 @@ class DayTest : public ::testing::Test {
     return held;
   }
 
+  void LookAtServer(Held* held) {
+    while (true) {
+      const auto page = jetstream_->ListStreams(held->streams);
+      ASSERT_TRUE(page.ok()) << page.status();
+      for (const nats::ListedStream& stream : page->streams) {
+        ++held->streams;
+        held->consumers += static_cast<size_t>(stream.consumers);
+        held->messages += stream.state.messages;
+      }
+      if (page->streams.empty() || held->streams >= page->total) return;
+    }
+  }
+
   const std::string lines_ = [] {
     std::string lines;
     for (int i = 0; i < 50; ++i) absl::StrAppend(&lines, "line ", i, "\n");
@@ -240,7 +281,10 @@ class DayTest : public ::testing::Test {
   const os::TempDir dir_;
   base::FakeClock clock_;
   handler::HandlerRegistry handlers_;
-  std::atomic<int64_t> step_ = kSlow;
+  std::optional<nats::testing::NatsServer> nats_server_;
+  std::unique_ptr<nats::Connection> connection_;
+  std::optional<nats::JetStream> jetstream_;
+  std::atomic<int64_t> step_ = GetParam().slow;
   std::jthread ticker_{[this](std::stop_token stop) {
     while (!stop.stop_requested()) {
       clock_.Advance(absl::Milliseconds(step_.load()));
@@ -256,7 +300,12 @@ class DayTest : public ::testing::Test {
   std::unique_ptr<v1::QueueService::Stub> queues_;
 };
 
-TEST_F(DayTest, LeavesWhatAnEarlyHourLeft) {
+INSTANTIATE_TEST_SUITE_P(Places, DayTest, ::testing::ValuesIn(Places()), [](const auto& info) {
+  return info.index == 0 ? std::string("DataDirectory")
+                         : absl::StrCat("NatsServer", info.index - 1);
+});
+
+TEST_P(DayTest, LeavesWhatAnEarlyHourLeft) {
   ASSERT_NO_FATAL_FAILURE(Apply("uploads"));
   for (int i = 0; i < kUndeletable; ++i) {
     ASSERT_NO_FATAL_FAILURE(LeaveUndeletable("uploads", absl::StrCat("undeletable ", i)));
@@ -283,6 +332,9 @@ TEST_F(DayTest, LeavesWhatAnEarlyHourLeft) {
   EXPECT_LE(late.threads, early.threads + 4);
   EXPECT_LE(late.descriptors, early.descriptors + 10);
   EXPECT_LE(late.queues, early.queues);
+  EXPECT_LE(late.streams, early.streams);
+  EXPECT_LE(late.consumers, early.consumers);
+  EXPECT_LE(late.messages, early.messages + 100);
   EXPECT_LE(late.files, early.files + 20);
   // The write buffers of RocksDB fill meanwhile. 2 KiB for each job and upload would be as much.
   EXPECT_LE(late.heap_bytes, early.heap_bytes + (size_t{8} << 20));

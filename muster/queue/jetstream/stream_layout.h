@@ -72,10 +72,10 @@ std::string AttemptSubjectsOf(const queue::QueueId& queue);  // all of them
 // The subjects of a process that holds messages. The name of the holder is written as a token.
 std::string AliveSubjectOf(absl::string_view holder);
 std::string HeldSubjectOf(absl::string_view holder, const queue::QueueId& queue, int slot);
-std::string HeldNotesOf(absl::string_view holder);         // all of these
+std::string HeldNotesOf(absl::string_view holder);          // all of these
 std::string HeldNotesOfQueue(const queue::QueueId& queue);  // of all holders
-std::string GivenBackSubjectOf(absl::string_view holder);  // the mark that others set
-std::string HeldSubjectsOf(absl::string_view holder);      // notes and mark
+std::string GivenBackSubjectOf(absl::string_view holder);   // the mark that others set
+std::string HeldSubjectsOf(absl::string_view holder);       // notes and mark
 // nullopt: `subject` is none of a note.
 std::optional<queue::QueueId> QueueOfHeld(absl::string_view subject);
 
