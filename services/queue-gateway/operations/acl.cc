@@ -2,7 +2,6 @@
 #include "services/queue-gateway/operations/acl.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,10 +12,7 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "services/queue-gateway/auth/sas_time.h"
-#include "services/queue-gateway/operations/content_md5.h"
-#include "services/queue-gateway/operations/operations.h"
 #include "services/queue-gateway/operations/record.h"
-#include "services/queue-gateway/protocol/reply.h"
 #include "services/queue-gateway/protocol/xml_reader.h"
 #include "services/queue-gateway/protocol/xml_writer.h"
 
@@ -24,10 +20,7 @@ namespace muster::queue_gateway::operations {
 namespace {
 
 using auth::StoredPolicy;
-using protocol::ErrorCode;
 using protocol::XmlElement;
-
-constexpr char kPermissions[] = "raup";
 
 std::string KeyOf(const queue::QueueId& queue) {
   return absl::StrCat("queue-gateway/acl/", queue.ToString());
@@ -56,27 +49,9 @@ absl::Status Check(const StoredPolicy& policy) {
       return absl::InvalidArgumentError(absl::StrCat(base::Quoted(time), " is no time"));
     }
   }
-  if (policy.permission.find_first_not_of(kPermissions) != std::string::npos) {
+  if (policy.permission.find_first_not_of(kAclPermissions) != std::string::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("Permission ", base::Quoted(policy.permission), " is not of raup"));
-  }
-  return absl::OkStatus();
-}
-
-// As the service has it: each letter once at most, in their order. Other ones were stored once, and
-// are still read.
-absl::Status CheckOrder(const std::vector<StoredPolicy>& policies) {
-  for (const StoredPolicy& policy : policies) {
-    size_t next = 0;
-    for (const char letter : policy.permission) {
-      const size_t at = absl::string_view(kPermissions).find(letter, next);
-      if (at == absl::string_view::npos) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Permission ", base::Quoted(policy.permission),
-                         " has a letter twice, or not in the order of raup"));
-      }
-      next = at + 1;
-    }
   }
   return absl::OkStatus();
 }
@@ -175,35 +150,6 @@ void ForgetAcl(const queue::QueueId& queue, const Stores& stores) {
   }
   base::LogUnlessOk(base::kWarning, "the ACL of a deleted queue is left behind", forgotten,
                     {{"queue", queue.ToString()}});
-}
-
-// The times in full, as the service answers them: there are clients that read no shorter ones.
-Outcome GetQueueAcl(const Call& call, const Stores& stores) {
-  auto policies = ReadAcl(call.queue(), stores);
-  if (!policies.ok()) return protocol::FromStore(policies.status());
-  for (StoredPolicy& policy : *policies) {
-    for (std::string* const text : {&policy.start, &policy.expiry}) {
-      const std::optional<absl::Time> time = auth::ParseSasTime(*text);
-      if (!time.has_value()) continue;  // none is there
-      *text = absl::FormatTime("%Y-%m-%dT%H:%M:%E7SZ", *time, absl::UTCTimeZone());
-    }
-  }
-  return protocol::Xml(200, WriteAcl(*policies));
-}
-
-// An empty body, as HTTP has it for no list at all, is an empty list.
-Outcome SetQueueAcl(const Call& call, const Stores& stores) {
-  if (const auto problem = CheckMd5(call)) return *problem;
-  const auto policies =
-      call.http.body.empty() ? std::vector<StoredPolicy>() : ParseAcl(call.http.body);
-  const absl::Status valid = policies.ok() ? CheckOrder(*policies) : policies.status();
-  if (!valid.ok()) {
-    return protocol::Error(ErrorCode::kInvalidXmlDocument,
-                           {{"Reason", std::string(valid.message())}});
-  }
-  const absl::Status stored = StoreAcl(call.queue(), *policies, stores);
-  if (!stored.ok()) return protocol::FromStore(stored);
-  return protocol::Empty(204);
 }
 
 }  // namespace muster::queue_gateway::operations

@@ -24,6 +24,8 @@ namespace muster::queue_gateway::operations {
 // Azure's bounds.
 inline constexpr size_t kMaxPolicies = 5;
 inline constexpr size_t kMaxPolicyIdCharacters = 64;
+// Read, add, update and process, in the order in which the service has them.
+inline constexpr char kAclPermissions[] = "raup";
 
 // InvalidArgument: it is no list of policies, there are more than five, two have one id, an id has
 // not 1 to 64 characters, a time is none, or a permission is not of "raup".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Get, which leases messages, and peek, which shows them.
+// Get Messages, which leases them, and how messages are shown.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -76,15 +76,6 @@ Outcome GetMessages(const Call& call, const Stores& stores) {
   const protocol::OrError<Get> get = ReadGet(call, stores);
   if (!get.ok()) return get.error();
   const auto messages = TakeMessages(*get, stores);
-  if (!messages.ok()) return protocol::FromStore(messages.status());
-  return ShowMessages(*messages, call);
-}
-
-Outcome PeekMessages(const Call& call, const Stores& stores) {
-  protocol::Parameters parameters(call.target);
-  const int count = static_cast<int>(parameters.Integer(kCount, 1, kMaxMessages).value_or(1));
-  if (parameters.error().has_value()) return *parameters.error();
-  const auto messages = stores.queues->Peek(call.queue(), count);
   if (!messages.ok()) return protocol::FromStore(messages.status());
   return ShowMessages(*messages, call);
 }

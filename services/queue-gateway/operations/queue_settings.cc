@@ -127,6 +127,19 @@ protocol::OrError<QueueSettings> ReadSettings(const queue::Metadata& metadata,
   return settings;
 }
 
+protocol::OrError<queue::Metadata> NewMetadataOf(const Call& call, const Stores& stores) {
+  protocol::OrError<queue::Metadata> metadata = MetadataOf(call.http.headers);
+  if (!metadata.ok()) return metadata;
+  const auto settings = ReadSettings(*metadata, call.resource.queue, stores.queues->traits());
+  if (!settings.ok()) return settings.error();
+  return metadata;
+}
+
+protocol::Error FromMetadataStatus(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return protocol::FromStore(status);
+  return {protocol::ErrorCode::kInvalidMetadata, {{"Reason", std::string(status.message())}}};
+}
+
 absl::StatusOr<QueueSettings> SettingsOf(const queue::QueueId& queue, const Stores& stores) {
   MUSTER_ASSIGN_OR_RETURN(const queue::Metadata metadata, stores.queues->GetMetadata(queue));
   const auto settings = ReadSettings(metadata, queue.name, stores.queues->traits());

@@ -39,6 +39,13 @@ protocol::OrError<QueueSettings> ReadSettings(const queue::Metadata& metadata,
                                               absl::string_view queue_name,
                                               const queue::Traits& traits);
 
+// The metadata that a request wants its queue to have. Errors are those of MetadataOf and
+// ReadSettings.
+protocol::OrError<queue::Metadata> NewMetadataOf(const Call& call, const Stores& stores);
+// Of an engine that was given such metadata: it refuses those that mean something to it, and do not
+// say it properly.
+protocol::Error FromMetadataStatus(const absl::Status& status);
+
 // Those of a queue that exists. Metadata that ReadSettings refuses, which another program has set,
 // count as none. The statuses of the store.
 absl::StatusOr<QueueSettings> SettingsOf(const queue::QueueId& queue, const Stores& stores);

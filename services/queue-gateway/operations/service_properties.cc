@@ -11,10 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "muster/base/status.h"
-#include "services/queue-gateway/operations/content_md5.h"
-#include "services/queue-gateway/operations/operations.h"
 #include "services/queue-gateway/operations/record.h"
-#include "services/queue-gateway/protocol/reply.h"
 #include "services/queue-gateway/protocol/xml_reader.h"
 #include "services/queue-gateway/protocol/xml_writer.h"
 
@@ -223,31 +220,16 @@ absl::StatusOr<ServiceProperties> ReadProperties(const std::string& account, con
   return PropertiesIn(record, account);
 }
 
-Outcome GetServiceProperties(const Call& call, const Stores& stores) {
-  const auto properties = ReadProperties(call.resource.account, stores);
-  if (!properties.ok()) return protocol::FromStore(properties.status());
-  return protocol::Xml(200, WriteProperties(*properties));
-}
-
-Outcome SetServiceProperties(const Call& call, const Stores& stores) {
-  if (const auto problem = CheckMd5(call)) return *problem;
-  const std::string& account = call.resource.account;
-  absl::Status wrong;  // with the document
-  const absl::Status written = WriteRecord(
-      stores.records, KeyOf(account),
-      [&](const sync::VersionedData& record) -> absl::StatusOr<std::string> {
-        MUSTER_ASSIGN_OR_RETURN(ServiceProperties before, PropertiesIn(record, account));
-        const auto properties = ParseProperties(call.http.body, std::move(before));
-        wrong = properties.status();
-        MUSTER_RETURN_IF_ERROR(wrong);
-        return WriteProperties(*properties);
-      });
-  if (!wrong.ok()) {
-    return protocol::Error(protocol::ErrorCode::kInvalidXmlDocument,
-                           {{"Reason", std::string(wrong.message())}});
-  }
-  if (!written.ok()) return protocol::FromStore(written);
-  return protocol::Empty(202);
+absl::Status StoreProperties(const std::string& account, absl::string_view document,
+                             const Stores& stores) {
+  return WriteRecord(stores.records, KeyOf(account),
+                     [&](const sync::VersionedData& record) -> absl::StatusOr<std::string> {
+                       MUSTER_ASSIGN_OR_RETURN(ServiceProperties before,
+                                               PropertiesIn(record, account));
+                       MUSTER_ASSIGN_OR_RETURN(const ServiceProperties properties,
+                                               ParseProperties(document, std::move(before)));
+                       return WriteProperties(properties);
+                     });
 }
 
 }  // namespace muster::queue_gateway::operations

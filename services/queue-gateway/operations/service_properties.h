@@ -68,5 +68,9 @@ std::string WriteProperties(const ServiceProperties& properties);
 
 // The defaults if none were set. DataLoss: the record is damaged.
 absl::StatusOr<ServiceProperties> ReadProperties(const std::string& account, const Stores& stores);
+// Writes `document` over those that are set. Errors are those of ParseProperties, and the statuses
+// of the store.
+absl::Status StoreProperties(const std::string& account, absl::string_view document,
+                             const Stores& stores);
 
 }  // namespace muster::queue_gateway::operations
