@@ -51,14 +51,12 @@ auth::SignedRequest Signed(const operations::Call& call) {
 }
 
 http::Reply Refused(const auth::Verdict& verdict, const ReplyContext& context) {
-  protocol::ForeignError error;
-  error.status = verdict.http_status;
-  error.code = std::string(auth::CodeName(verdict.code));
-  error.message = verdict.message;
+  protocol::Error error = *verdict.code;
   if (!verdict.detail.empty()) {
     error.details.emplace_back("AuthenticationErrorDetail", verdict.detail);
   }
   http::Reply reply = ErrorReply(error, context);
+  reply.status = verdict.http_status;
   if (!verdict.www_authenticate.empty()) {
     reply.headers.emplace_back("WWW-Authenticate", verdict.www_authenticate);
   }

@@ -76,7 +76,7 @@ void GatewayMetrics::Throttled(const queue::QueueId& queue) const {
 }
 
 void GatewayMetrics::Refused(const auth::Verdict& verdict) const {
-  auth_failures_.With({auth::CodeName(verdict.code)}).Add();
+  auth_failures_.With({errors::InfoOf(*verdict.code).name}).Add();
 }
 
 }  // namespace muster::queue_gateway

@@ -165,7 +165,7 @@ std::string SasStringToSign(const SasToken& token, absl::string_view account,
 namespace {
 
 Verdict NotAuthenticated(absl::string_view detail) {
-  return Refuse(VerdictCode::kAuthenticationFailed, detail);
+  return Refuse(errors::ErrorCode::kAuthenticationFailed, detail);
 }
 
 // The key that signs the SAS, of a key of the account.
@@ -210,7 +210,7 @@ Verdict FindAndApplyPolicy(const PolicyReader& policies, SasToken* token) {
   if (!stored.ok() && !is_none) {
     base::LogUnlessOk(base::kWarning, "cannot read the access policies of a queue",
                       stored.status());
-    return Refuse(VerdictCode::kInternalError, "");
+    return Refuse(errors::ErrorCode::kInternalError, "");
   }
   if (stored.ok()) {
     for (const StoredPolicy& policy : *stored) {
@@ -293,24 +293,25 @@ bool IsAddressAllowed(const SasToken& token, const SignedRequest& request) {
 }
 
 // The first thing that the SAS does not allow.
-VerdictCode Authorize(const SasToken& token, const SignedRequest& request, Operation operation) {
+std::optional<errors::ErrorCode> Authorize(const SasToken& token, const SignedRequest& request,
+                                           Operation operation) {
   if (token.protocol == "https" && !request.is_https) {
-    return VerdictCode::kAuthorizationProtocolMismatch;
+    return errors::ErrorCode::kAuthorizationProtocolMismatch;
   }
-  if (!IsAddressAllowed(token, request)) return VerdictCode::kAuthorizationSourceIpMismatch;
+  if (!IsAddressAllowed(token, request)) return errors::ErrorCode::kAuthorizationSourceIpMismatch;
   const Needs needs = NeedsOf(operation);
   if (!token.is_account) {
     return HasAnyOf(token.permissions, needs.queue_permissions)
-               ? VerdictCode::kOk
-               : VerdictCode::kAuthorizationPermissionMismatch;
+               ? std::nullopt
+               : std::optional(errors::ErrorCode::kAuthorizationPermissionMismatch);
   }
-  if (!HasAnyOf(token.services, "q")) return VerdictCode::kAuthorizationServiceMismatch;
+  if (!HasAnyOf(token.services, "q")) return errors::ErrorCode::kAuthorizationServiceMismatch;
   if (token.resource_types.find(needs.resource_type) == std::string::npos) {
-    return VerdictCode::kAuthorizationResourceTypeMismatch;
+    return errors::ErrorCode::kAuthorizationResourceTypeMismatch;
   }
   return HasAnyOf(token.permissions, needs.account_permissions)
-             ? VerdictCode::kOk
-             : VerdictCode::kAuthorizationPermissionMismatch;
+             ? std::nullopt
+             : std::optional(errors::ErrorCode::kAuthorizationPermissionMismatch);
 }
 
 }  // namespace
@@ -332,8 +333,8 @@ Verdict CheckSas(const SignedRequest& request, Operation operation, const Accoun
   if (status.ok()) status = CheckTime(*token, now);
   if (!status.ok()) return NotAuthenticated(status.message());
 
-  const VerdictCode code = Authorize(*token, request, operation);
-  Verdict verdict = code == VerdictCode::kOk ? Verdict() : Refuse(code, "");
+  const std::optional<errors::ErrorCode> refused = Authorize(*token, request, operation);
+  Verdict verdict = refused.has_value() ? Refuse(*refused, "") : Verdict();
   verdict.scheme = token->is_account      ? Scheme::kAccountSas
                    : token->is_delegation ? Scheme::kUserDelegationSas
                                           : Scheme::kServiceSas;

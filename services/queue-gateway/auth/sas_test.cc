@@ -58,7 +58,7 @@ class SasTest : public ::testing::Test {
   }
 
   void ExpectFailed(const Verdict& verdict, absl::string_view detail) {
-    EXPECT_EQ(verdict.code, VerdictCode::kAuthenticationFailed);
+    EXPECT_EQ(verdict.code, errors::ErrorCode::kAuthenticationFailed);
     EXPECT_EQ(verdict.http_status, 403);
     EXPECT_THAT(verdict.detail, HasSubstr(std::string(detail)));
   }
@@ -155,7 +155,7 @@ TEST_F(SasTest, RefusesAChangeOfAnyFieldThatAnAccountSasSigns) {
   }
   SignedRequest request = SasRequest(AccountSas());
   EXPECT_EQ(CheckSas(request, Operation::kGetMessages, DevelopmentAccount(), nullptr, now_).code,
-            VerdictCode::kAuthenticationFailed);
+            errors::ErrorCode::kAuthenticationFailed);
   request.queue = "any-queue";
   EXPECT_TRUE(Check(request).ok()) << "an account SAS is about all queues";
 }
@@ -191,7 +191,7 @@ TEST_F(SasTest, RefusesASignatureInAnyOtherBase64) {
                                 " hiM5/E22PrFvwWMMB18giaOtEDbV9uxprOYRXlk5Fmk="}) {
     Fields query = ServiceSas();
     SetField(&query, "sig", sig);
-    EXPECT_EQ(Check(query).code, VerdictCode::kAuthenticationFailed) << sig;
+    EXPECT_EQ(Check(query).code, errors::ErrorCode::kAuthenticationFailed) << sig;
   }
 }
 
@@ -262,7 +262,8 @@ TEST_F(SasTest, AllowsTheAddressesThatItNames) {
     SignedRequest request = SasRequest(ServiceSas());
     request.peer_ip = address;
     EXPECT_EQ(Check(request).code,
-              is_allowed ? VerdictCode::kOk : VerdictCode::kAuthorizationSourceIpMismatch)
+              is_allowed ? std::nullopt
+                         : std::optional(errors::ErrorCode::kAuthorizationSourceIpMismatch))
         << address;
   }
   ExpectFailed(Check(With(ServiceSas(), "sip", "192.0.2.9-192.0.2.1")), "sip is");
@@ -270,7 +271,7 @@ TEST_F(SasTest, AllowsTheAddressesThatItNames) {
 
 TEST_F(SasTest, AllowsTheProtocolsThatItNames) {
   SignedRequest request = SasRequest(With(ServiceSas(), "spr", "https"));
-  EXPECT_EQ(Check(request).code, VerdictCode::kAuthorizationProtocolMismatch);
+  EXPECT_EQ(Check(request).code, errors::ErrorCode::kAuthorizationProtocolMismatch);
   request.is_https = true;
   EXPECT_TRUE(Check(request).ok());
   EXPECT_TRUE(Check(With(ServiceSas(), "spr", "")).ok());
@@ -291,9 +292,10 @@ TEST_F(SasTest, AllowsWithAServiceSasWhatItsPermissionsSay) {
       {Operation::kRedrivePoison, ""}};
   for (const auto& [operation, needed] : operations) {
     for (const std::string permission : {"r", "a", "u", "p"}) {
-      EXPECT_EQ(
-          Check(With(ServiceSas(), "sp", permission), operation).code,
-          permission == needed ? VerdictCode::kOk : VerdictCode::kAuthorizationPermissionMismatch)
+      EXPECT_EQ(Check(With(ServiceSas(), "sp", permission), operation).code,
+                permission == needed
+                    ? std::nullopt
+                    : std::optional(errors::ErrorCode::kAuthorizationPermissionMismatch))
           << static_cast<int>(operation) << " by " << permission;
     }
   }
@@ -320,17 +322,18 @@ TEST_F(SasTest, AllowsWithAnAccountSasWhatItsPermissionsAndTypesSay) {
     for (const std::string permission : {"r", "w", "d", "l", "a", "c", "u", "p"}) {
       const Fields query = With(AccountSas(), "sp", permission);
       EXPECT_EQ(Check(query, row.operation).code,
-                HasAnyOf(row.needed, permission) ? VerdictCode::kOk
-                                                 : VerdictCode::kAuthorizationPermissionMismatch)
+                HasAnyOf(row.needed, permission)
+                    ? std::nullopt
+                    : std::optional(errors::ErrorCode::kAuthorizationPermissionMismatch))
           << static_cast<int>(row.operation) << " by " << permission;
     }
     for (const std::string type : {"s", "c", "o"}) {
       if (type == row.type) continue;
       EXPECT_EQ(Check(With(AccountSas(), "srt", type), row.operation).code,
-                VerdictCode::kAuthorizationResourceTypeMismatch);
+                errors::ErrorCode::kAuthorizationResourceTypeMismatch);
     }
     EXPECT_EQ(Check(With(AccountSas(), "ss", "btf"), row.operation).code,
-              VerdictCode::kAuthorizationServiceMismatch);
+              errors::ErrorCode::kAuthorizationServiceMismatch);
   }
 }
 
@@ -350,7 +353,7 @@ TEST_F(SasTest, TakesFromTheStoredPolicyWhatItSays) {
   EXPECT_TRUE(Check(PolicySas()).ok());
   EXPECT_EQ(reads_, 1);
   EXPECT_EQ(Check(PolicySas(), Operation::kPutMessage).code,
-            VerdictCode::kAuthorizationPermissionMismatch);
+            errors::ErrorCode::kAuthorizationPermissionMismatch);
   now_ = *ParseSasTime("2011-11-12T00:00:00Z");
   ExpectFailed(Check(PolicySas()), "not valid now");
 }
@@ -385,7 +388,7 @@ TEST_F(SasTest, SaysThatPoliciesCannotBeRead) {
   const base::LogCapture log;
   read_error_ = absl::UnavailableError("the store is gone");
   const Verdict verdict = Check(PolicySas());
-  EXPECT_EQ(verdict.code, VerdictCode::kInternalError);
+  EXPECT_EQ(verdict.code, errors::ErrorCode::kInternalError);
   EXPECT_EQ(verdict.http_status, 500);
   EXPECT_EQ(verdict.detail, "");
 }

@@ -104,7 +104,7 @@ Verdict CheckSharedKey(const SignedRequest& request, const Credential& credentia
   const absl::StatusOr<SharedKeySignature> signature =
       ParseSharedKeySignature(credential.parameters);
   if (!signature.ok()) {
-    return Refuse(VerdictCode::kInvalidAuthenticationInfo, signature.status().message());
+    return Refuse(errors::ErrorCode::kInvalidAuthenticationInfo, signature.status().message());
   }
   absl::Status status;
   if (signature->account != account.name) {
@@ -112,13 +112,13 @@ Verdict CheckSharedKey(const SignedRequest& request, const Credential& credentia
   }
   if (status.ok()) status = CheckUnambiguous(request);
   if (status.ok()) status = CheckDate(request, now);
-  if (!status.ok()) return Refuse(VerdictCode::kAuthenticationFailed, status.message());
+  if (!status.ok()) return Refuse(errors::ErrorCode::kAuthenticationFailed, status.message());
 
   Verdict verdict;
   verdict.scheme = SharedKeySchemeOf(credential, request);
   const std::vector<std::string> texts = StringsToSign(request, verdict.scheme);
   if (IsSignedBy(account, texts, signature->mac)) return verdict;
-  return Refuse(VerdictCode::kAuthenticationFailed,
+  return Refuse(errors::ErrorCode::kAuthenticationFailed,
                 absl::StrCat("the signature is not that of this request; the server signed: '",
                              texts.front(), "'"));
 }

@@ -29,7 +29,7 @@ using ::testing::SizeIs;
 
 Verdict Check(const SignedRequest& request, absl::Time now = base::FakeClock().Now()) {
   const auto credential = ParseAuthorization(request.Header("authorization").value_or(""));
-  if (!credential.ok()) return Refuse(VerdictCode::kInvalidAuthenticationInfo, "");
+  if (!credential.ok()) return Refuse(errors::ErrorCode::kInvalidAuthenticationInfo, "");
   return CheckSharedKey(request, *credential, Sally(), now);
 }
 
@@ -162,7 +162,7 @@ void ExpectAllRefused(const SignedRequest& request,
   for (const auto& [what, change] : changes) {
     SignedRequest changed = request;
     change(&changed);
-    EXPECT_EQ(Check(changed).code, VerdictCode::kAuthenticationFailed) << what;
+    EXPECT_EQ(Check(changed).code, errors::ErrorCode::kAuthenticationFailed) << what;
   }
 }
 
@@ -210,7 +210,7 @@ TEST(SharedKeyTest, RefusesAParameterThatHidesAnother) {
   ASSERT_EQ(StringsToSign(request, Scheme::kSharedKey),
             StringsToSign(FullRequest(), Scheme::kSharedKey));
   const Verdict verdict = Check(request);
-  EXPECT_EQ(verdict.code, VerdictCode::kAuthenticationFailed);
+  EXPECT_EQ(verdict.code, errors::ErrorCode::kAuthenticationFailed);
   EXPECT_THAT(verdict.detail, HasSubstr("cannot be signed"));
 }
 
@@ -228,7 +228,7 @@ TEST(SharedKeyTest, RefusesASignatureInAnyOtherBase64) {
                                 "ukG1eBLAWTNtBUjrarichN6oCo1kvQXOifkaYEwG5S=", "ukG1", "=", "!"}) {
     SignedRequest request = FullRequest();
     SetField(&request.headers, "authorization", absl::StrCat("SharedKey sally:", mac));
-    EXPECT_EQ(Check(request).code, VerdictCode::kAuthenticationFailed) << mac;
+    EXPECT_EQ(Check(request).code, errors::ErrorCode::kAuthenticationFailed) << mac;
   }
 }
 
@@ -237,7 +237,7 @@ TEST(SharedKeyTest, RefusesAnAuthorizationOfAnotherForm) {
                                   "SharedKey sally:", "SharedKey sally: ", " ", ""}) {
     SignedRequest request = FullRequest();
     SetField(&request.headers, "authorization", value);
-    EXPECT_EQ(Check(request).code, VerdictCode::kInvalidAuthenticationInfo) << value;
+    EXPECT_EQ(Check(request).code, errors::ErrorCode::kInvalidAuthenticationInfo) << value;
   }
   const std::string endless(kMaxAuthorizationBytes + 1, 'a');
   EXPECT_FALSE(ParseAuthorization(absl::StrCat("SharedKey ", endless)).ok());
@@ -256,7 +256,7 @@ TEST(SharedKeyTest, RefusesTheSignatureOfAnotherAccount) {
   const std::string value = *request.Header("authorization");
   SetField(&request.headers, "authorization", absl::StrReplaceAll(value, {{"sally", "bob"}}));
   const Verdict verdict = Check(request);
-  EXPECT_EQ(verdict.code, VerdictCode::kAuthenticationFailed);
+  EXPECT_EQ(verdict.code, errors::ErrorCode::kAuthenticationFailed);
   EXPECT_EQ(verdict.http_status, 403);
 }
 

@@ -13,7 +13,7 @@ using protocol::ErrorCode;
 
 std::string NameProblem(absl::string_view name) {
   const auto problem = CheckQueueName(name);
-  return problem.has_value() ? std::string(protocol::InfoOf(problem->code).name) : "";
+  return problem.has_value() ? std::string(errors::InfoOf(problem->code).name) : "";
 }
 
 TEST(NamesTest, AcceptsTheQueueNamesOfTheApi) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Error: why a request is refused, as the Queue Storage API says it. The table of all codes, with
-// their HTTP status and text, is in error.cc.
+// Error: why a request is refused, as the Queue Storage API says it.
 #pragma once
 
 #include <string>
@@ -11,50 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "services/queue-gateway/errors/error_code.h"
 
 namespace muster::queue_gateway::protocol {
 
-enum class ErrorCode {
-  kCorsPreflightFailure,
-  kEmptyMetadataKey,
-  kInsufficientAccountPermissions,
-  kInternalError,
-  kInvalidHeaderValue,
-  kInvalidInput,
-  kInvalidMarker,
-  kInvalidMd5,
-  kInvalidMetadata,
-  kInvalidQueryParameterValue,
-  kInvalidResourceName,
-  kInvalidUri,
-  kInvalidXmlDocument,
-  kMd5Mismatch,
-  kMessageNotFound,
-  kMetadataTooLarge,
-  kMissingRequiredHeader,
-  kMissingRequiredQueryParameter,
-  kNotImplemented,
-  kOperationTimedOut,
-  kOutOfRangeInput,
-  kOutOfRangeQueryParameterValue,
-  kPopReceiptMismatch,
-  kQueueAlreadyExists,
-  kQueueNotFound,
-  kRequestBodyTooLarge,
-  kRequestHeadersTooLarge,
-  kResourceNotFound,
-  kServerBusy,
-  kUnsupportedHttpVerb,
-};
-
-struct ErrorInfo {
-  ErrorCode code;
-  absl::string_view name;  // as in x-ms-error-code
-  int http_status;
-  absl::string_view message;
-};
-
-const ErrorInfo& InfoOf(ErrorCode code);
+using errors::ErrorCode;
 
 struct Error {
   // NOLINTNEXTLINE(google-explicit-constructor): a code alone is an error

@@ -45,22 +45,16 @@ std::string NewRequestId() {
 }
 
 http::Reply ErrorReply(const Error& error, const ReplyContext& context) {
-  const ErrorInfo& info = InfoOf(error.code);
-  return ErrorReply(ForeignError{info.http_status, std::string(info.name),
-                                 std::string(info.message), error.details},
-                    context);
-}
-
-http::Reply ErrorReply(const ForeignError& error, const ReplyContext& context) {
+  const errors::ErrorInfo& info = errors::InfoOf(error.code);
   XmlWriter xml;
-  xml.Open("Error").Leaf("Code", error.code);
-  xml.Leaf("Message", absl::StrCat(error.message, "\nRequestId:", context.request_id, "\nTime:",
+  xml.Open("Error").Leaf("Code", info.name);
+  xml.Leaf("Message", absl::StrCat(info.message, "\nRequestId:", context.request_id, "\nTime:",
                                    absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", context.now,
                                                     absl::UTCTimeZone())));
   for (const auto& [name, value] : error.details) xml.Leaf(name, value);
   xml.Close();
-  http::Reply reply = Xml(error.status, std::move(xml).Finish());
-  reply.headers.emplace_back("x-ms-error-code", error.code);
+  http::Reply reply = Xml(info.http_status, std::move(xml).Finish());
+  reply.headers.emplace_back("x-ms-error-code", info.name);
   return reply;
 }
 

@@ -30,14 +30,6 @@ struct ReplyContext {
 std::string NewRequestId();
 
 http::Reply ErrorReply(const Error& error, const ReplyContext& context);
-// The same for an error that the table does not have: the code, its text, and further elements.
-struct ForeignError {
-  int status = 500;
-  std::string code;
-  std::string message;
-  std::vector<std::pair<std::string, std::string>> details;
-};
-http::Reply ErrorReply(const ForeignError& error, const ReplyContext& context);
 
 // Adds the headers that every reply has; to a 503 without Retry-After also that, of one second.
 void AddStandardHeaders(const ReplyContext& context, http::Reply* reply);

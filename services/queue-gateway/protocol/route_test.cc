@@ -20,7 +20,7 @@ std::string Find(absl::string_view host, absl::string_view path) {
   const std::optional<Target> target = ParseTarget(path);
   if (!target.has_value()) return "no target";
   const OrError<Resource> resource = FindResource(host, *target, IsAcct);
-  if (!resource.ok()) return std::string(InfoOf(resource.error().code).name);
+  if (!resource.ok()) return std::string(errors::InfoOf(resource.error().code).name);
   return absl::StrCat(resource->account, resource->is_secondary ? "*" : "", "|", resource->queue,
                       "|", resource->is_messages ? "messages" : "", "|", resource->message_id);
 }
