@@ -150,7 +150,7 @@ class RightSecretsTest(NatsSecurityTest):
           jetstream: enabled
           users: [ { user: muster, password: 0pen-sesame, permissions: {
             publish: ["muster.>", "$JS.API.>", "$JS.ACK.>", "$KV.muster.>", "$O.muster.>", "_INBOX.>"]
-            subscribe: ["muster.>", "_INBOX.>"] } } ]
+            subscribe: ["muster.>", "_INBOX.>", "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.>"] } } ]
         } }""")
         self.mesh.show(user="muster:0pen-sesame@")
         self.assert_works()

@@ -48,6 +48,6 @@ accounts { MUSTER {
   jetstream: enabled
   users: [ { user: muster, password: $MUSTER_NATS_PASSWORD, permissions: {
     publish: ["muster.>", "$JS.API.>", "$JS.ACK.>", "$KV.{{ .Values.mesh.bucket }}.>", "$O.{{ .Values.mesh.bucket }}.>", "_INBOX.>"]
-    subscribe: ["muster.>", "_INBOX.>"] } } ]
+    subscribe: ["muster.>", "_INBOX.>", "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.>"] } } ]
 } }
 {{- end -}}

@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "muster/base/log.h"
 #include "muster/base/names.h"
@@ -24,6 +25,9 @@ constexpr absl::Duration kDrainTimeout = absl::Seconds(1);
 // A pull of Ask waits for so long at the server. It is taken over until the second half of this, so
 // that the next one waits beside it when it expires.
 constexpr absl::Duration kAskedPull = absl::Seconds(4);
+
+// Followed by the stream and the consumer.
+constexpr char kLeaderElected[] = "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.";
 
 absl::Status EndOf(const nats::Incoming& status) {
   switch (status.status) {
@@ -56,6 +60,7 @@ WaitingPulls::WaitingPulls(nats::Connection* connection, base::Clock* clock)
 WaitingPulls::~WaitingPulls() {
   base::MutexLock lock(&subscribe_mu_);
   following_.reset();
+  leaders_.reset();
   if (subscription_ != nullptr && connection_->connected()) subscription_->Drain(kDrainTimeout);
   subscription_.reset();
 }
@@ -125,8 +130,12 @@ absl::Status WaitingPulls::Subscribe() {
   base::MutexLock lock(&subscribe_mu_);
   if (subscription_ != nullptr) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(following_, connection_->FollowChanges([this](bool connected) {
-    if (connected) PullAgain();
+    if (connected) PullAgain(nullptr);
   }));
+  MUSTER_ASSIGN_OR_RETURN(
+      leaders_,
+      connection_->Subscribe(absl::StrCat(kLeaderElected, "*.", kConsumer),
+                             [this](const nats::Incoming& advisory) { OnNewLeader(advisory); }));
   MUSTER_ASSIGN_OR_RETURN(
       subscription_,
       connection_->Subscribe(absl::StrCat(inbox_, ".*"),
@@ -143,8 +152,14 @@ absl::Status WaitingPulls::Pull(uint64_t id, const queue::QueueId& queue, absl::
        .reply = absl::StrCat(inbox_, ".", id)});
 }
 
-// The pulls went with the old connection.
-void WaitingPulls::PullAgain() {
+void WaitingPulls::OnNewLeader(const nats::Incoming& advisory) {
+  absl::string_view consumer = advisory.subject;
+  if (!absl::ConsumePrefix(&consumer, kLeaderElected)) return;
+  const std::vector<absl::string_view> tokens = absl::StrSplit(consumer, '.');
+  if (const auto queue = QueueOfStream(tokens.front()); queue.has_value()) PullAgain(&*queue);
+}
+
+void WaitingPulls::PullAgain(const queue::QueueId* queue) {
   struct Again {
     uint64_t id;
     queue::QueueId queue;
@@ -154,9 +169,13 @@ void WaitingPulls::PullAgain() {
   {
     const absl::Duration now = clock_->Monotonic();
     base::MutexLock lock(&mu_);
-    left_.clear();
+    const auto is_concerned = [queue](const queue::QueueId& of) {
+      return queue == nullptr || of == *queue;
+    };
+    std::erase_if(left_, [&](const auto& left) { return is_concerned(left.second.queue); });
     for (const auto& [id, entry] : entries_) {
-      if (entry.until > now) again.push_back({id, entry.queue, entry.until - now});
+      if (entry.until > now && is_concerned(entry.queue))
+        again.push_back({id, entry.queue, entry.until - now});
     }
   }
   for (const Again& pull : again) {

@@ -5,7 +5,8 @@
 //
 //   Begin ─► pull, expires after the patience ─┬─ a message ─────────► take ─► taken, or back
 //              ▲                               ├─ the server's status ─► take: why no message came
-//              └── sent again after a reconnect └─ the wait is ended ──► given back
+//              │                               └─ the wait is ended ──► given back
+//              └── sent again after a reconnect, and to a new leader of the consumer
 //
 // All waits share one subscription, and so one thread, however many queues they are of: the server
 // delivers a pulled message under the subject of its stream, and the subject that acknowledges it
@@ -13,6 +14,11 @@
 // ended takes one more message at most, until it expires; this message is given to another wait of
 // its queue, or back at once. With the end of the connection the server drops its pulls; before
 // that, the subscription is drained, so that no message is on its way to a process that is gone.
+//
+// In a cluster the pulls wait at the leader of the consumer, and die with it, or when another
+// server takes the lead, which only newer servers say to who waits. The new leader announces itself
+// to all (ADR-1's advisories); a user of NATS that may not hear it waits until its patience is at
+// an end.
 //
 // nats-server 2.9 does not always say that a pull has expired (seen with 2.9.10): a caller that
 // waits ends the wait by a clock of its own. It also forgets a message that is due again, until its
@@ -98,7 +104,9 @@ class WaitingPulls {
   uint64_t TakeOver(const queue::QueueId& queue, absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Pull(uint64_t id, const queue::QueueId& queue, absl::Duration patience);
-  void PullAgain() ABSL_LOCKS_EXCLUDED(mu_);
+  // Sends the pulls again that waited where they wait no more: those of `queue`; null: all.
+  void PullAgain(const queue::QueueId* queue) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnNewLeader(const nats::Incoming& advisory);
   void OnMessage(const nats::Incoming& message) ABSL_LOCKS_EXCLUDED(mu_);
   // Takes the wait for which `message` is, and notes that it runs. nullopt: there is none.
   std::optional<Entry> Match(const nats::Incoming& message) ABSL_LOCKS_EXCLUDED(mu_);
@@ -110,6 +118,7 @@ class WaitingPulls {
 
   base::Mutex subscribe_mu_;  // held while the subscription is made: other waits need it, too
   std::unique_ptr<nats::Connection::Subscription> subscription_ ABSL_GUARDED_BY(subscribe_mu_);
+  std::unique_ptr<nats::Connection::Subscription> leaders_ ABSL_GUARDED_BY(subscribe_mu_);
   std::unique_ptr<nats::Connection::Following> following_ ABSL_GUARDED_BY(subscribe_mu_);
 
   base::Mutex mu_;

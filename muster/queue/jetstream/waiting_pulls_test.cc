@@ -168,6 +168,25 @@ TEST_P(WaitingPullsTest, AreSentAgainWhenTheConnectionIsBack) {
   EXPECT_EQ(message->body, "a");
 }
 
+// What a server of a cluster says when it takes the lead of a consumer.
+TEST_P(WaitingPullsTest, AreSentAgainToANewLeaderOfTheirConsumer) {
+  const queue::QueueId other{"acme", "other"};
+  ASSERT_TRUE(store().CreateQueue(other, {}).ok());
+  Arrivals arrivals;
+  const auto wait = Wait(&arrivals);
+  while (AtServer() < 1) continue;
+  for (const queue::QueueId& queue : {other, queue_}) {
+    ASSERT_TRUE(
+        client_->connection
+            ->Publish({.subject = absl::StrCat("$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.",
+                                               StreamOf(queue), ".", kConsumer),
+                       .data = "{}"})
+            .ok());
+  }
+  while (AtServer() < 2) continue;
+  EXPECT_EQ(AtServer(), 2) << "this server has not lost the first one, as an old leader has";
+}
+
 TEST_P(WaitingPullsTest, EndWithTheirQueue) {
   Arrivals arrivals;
   const auto wait = Wait(&arrivals);
