@@ -86,6 +86,9 @@ namespace {
 
 // A header that was folded over lines (RFC 9110 §5.5) reads as with one blank for each fold.
 std::string Unfold(absl::string_view value) {
+  if (value.find_first_of("\r\n") == absl::string_view::npos) {
+    return std::string(absl::StripAsciiWhitespace(value));
+  }
   std::string unfolded;
   for (size_t i = 0; i < value.size(); ++i) {
     if (value[i] != '\r' && value[i] != '\n') {
@@ -128,6 +131,13 @@ Named CollectHeaders(const SignedRequest& request) {
   return {values.begin(), values.end()};
 }
 
+// Whether WithSingleBlanks changes a value.
+bool HasBlanksToSpare(const Named& headers) {
+  return std::any_of(headers.begin(), headers.end(), [](const auto& header) {
+    return absl::StrContains(header.second, '\t') || absl::StrContains(header.second, "  ");
+  });
+}
+
 std::string HeaderLines(const Named& headers, bool with_single_blanks) {
   std::string lines;
   for (const auto& [name, value] : headers) {
@@ -139,14 +149,19 @@ std::string HeaderLines(const Named& headers, bool with_single_blanks) {
 }  // namespace
 
 std::vector<std::string> CanonicalHeaders(const SignedRequest& request) {
-  const Named by_bytes = CollectHeaders(request);
-  Named collated = by_bytes;
-  std::stable_sort(collated.begin(), collated.end(),
-                   [](const auto& a, const auto& b) { return CollatesBefore(a.first, b.first); });
+  const auto collates_before = [](const auto& a, const auto& b) {
+    return CollatesBefore(a.first, b.first);
+  };
+  std::vector<Named> orders = {CollectHeaders(request)};
+  if (!std::is_sorted(orders[0].begin(), orders[0].end(), collates_before)) {
+    Named collated = orders[0];
+    std::stable_sort(collated.begin(), collated.end(), collates_before);
+    orders.push_back(std::move(collated));
+  }
   std::vector<std::string> forms;
   for (const bool with_single_blanks : {false, true}) {
-    AddForm(HeaderLines(by_bytes, with_single_blanks), &forms);
-    AddForm(HeaderLines(collated, with_single_blanks), &forms);
+    if (with_single_blanks && !HasBlanksToSpare(orders[0])) break;
+    for (const Named& headers : orders) AddForm(HeaderLines(headers, with_single_blanks), &forms);
   }
   return forms;
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/lru_map.h"
 #include "muster/base/text.h"
 #include "services/queue-gateway/auth/canonical.h"
 #include "services/queue-gateway/auth/limits.h"
@@ -64,21 +65,39 @@ std::vector<std::string> StringsToSign(const SignedRequest& request, Scheme sche
   return texts;
 }
 
+namespace {
+
+// nullopt: it is no date.
+std::optional<absl::Time> ParseHttpDate(const std::string& text) {
+  constexpr size_t kDateBytes = 29;   // of RFC 9110's only form that may be sent
+  constexpr size_t kRecentDates = 4;  // of what many clients sign at the same time
+  if (text.size() != kDateBytes) return std::nullopt;
+  thread_local base::LruMap<std::string, std::optional<absl::Time>> recent(kRecentDates);
+  const auto [parsed, is_new] = recent.FindOrAdd(text);
+  if (is_new) {
+    absl::Time date;
+    std::string error;
+    // The SDK for Java of 2019 writes UTC once it has read a date that does.
+    if (absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", text, &date, &error) ||
+        absl::ParseTime("%a, %d %b %Y %H:%M:%S UTC", text, &date, &error)) {
+      *parsed = date;
+    }
+  }
+  return *parsed;
+}
+
+}  // namespace
+
 absl::Status CheckDate(const SignedRequest& request, absl::Time now) {
   std::optional<std::string> text = request.Header("x-ms-date");
   if (!text.has_value()) text = request.Header("date");
   if (!text.has_value()) return absl::UnauthenticatedError("the request has no date");
-  constexpr size_t kDateBytes = 29;  // of RFC 9110's only form that may be sent
-  absl::Time date;
-  std::string error;
-  // The SDK for Java of 2019 writes UTC once it has read a date that does.
-  if (text->size() != kDateBytes ||
-      (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", *text, &date, &error) &&
-       !absl::ParseTime("%a, %d %b %Y %H:%M:%S UTC", *text, &date, &error))) {
+  const std::optional<absl::Time> date = ParseHttpDate(*text);
+  if (!date.has_value()) {
     return absl::UnauthenticatedError(
         absl::StrCat("the request's date ", base::Quoted(*text), " is no date of RFC 1123"));
   }
-  if (absl::AbsDuration(now - date) <= kReplayWindow) return absl::OkStatus();
+  if (absl::AbsDuration(now - *date) <= kReplayWindow) return absl::OkStatus();
   return absl::UnauthenticatedError(
       absl::StrCat("the request's date ", base::Quoted(*text), " is more than ",
                    absl::FormatDuration(kReplayWindow), " from now, ", FormatHttpDate(now)));

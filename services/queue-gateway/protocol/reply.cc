@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/protocol/reply.h"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
-#include <array>
+#include <cstdint>
+#include <random>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "muster/base/check.h"
+#include "muster/base/lru_map.h"
+#include "muster/base/random.h"
 #include "services/queue-gateway/protocol/xml_writer.h"
 
 namespace muster::queue_gateway::protocol {
@@ -19,12 +18,20 @@ constexpr int kBusy = 503;
 constexpr char kServer[] = "muster-queue-gateway";
 // "9999-12-31 23:59:59" in seconds since 1970.
 constexpr int64_t kLastSecond = 253402300799;
+constexpr size_t kRecentDates = 8;
 
 }  // namespace
 
+// The replies of a moment have the same few dates.
 std::string HttpDate(absl::Time time) {
-  return absl::FormatTime("%a, %d %b %E4Y %H:%M:%S GMT",
-                          std::min(time, absl::FromUnixSeconds(kLastSecond)), absl::UTCTimeZone());
+  thread_local base::LruMap<int64_t, std::string> recent(kRecentDates);
+  const int64_t second = std::min(absl::ToUnixSeconds(time), kLastSecond);
+  const auto [text, is_new] = recent.FindOrAdd(second);
+  if (is_new) {
+    *text = absl::FormatTime("%a, %d %b %E4Y %H:%M:%S GMT", absl::FromUnixSeconds(second),
+                             absl::UTCTimeZone());
+  }
+  return *text;
 }
 
 http::Reply Empty(int status, http::Headers headers) { return {status, std::move(headers), ""}; }
@@ -34,12 +41,10 @@ http::Reply Xml(int status, std::string document) {
 }
 
 std::string NewRequestId() {
-  std::array<unsigned char, 16> bytes;
-  MUSTER_CHECK(RAND_bytes(bytes.data(), bytes.size()) == 1, "no random bytes");
-  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0F) | 0x40);
-  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3F) | 0x80);
-  const std::string hex = absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  thread_local std::mt19937_64 random(base::RandomSeed());
+  const std::string hex =
+      absl::StrCat(absl::Hex((random() & ~uint64_t{0xF000}) | 0x4000, absl::kZeroPad16),
+                   absl::Hex((random() >> 2) | uint64_t{1} << 63, absl::kZeroPad16));
   return absl::StrCat(hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
                       hex.substr(16, 4), "-", hex.substr(20));
 }

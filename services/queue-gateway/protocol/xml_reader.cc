@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "muster/base/random.h"
 
 namespace muster::queue_gateway::protocol {
 namespace {
@@ -98,6 +99,9 @@ absl::StatusOr<XmlElement> ParseXml(absl::string_view document) {
   const std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)> parser(
       XML_ParserCreate(nullptr), XML_ParserFree);
   if (parser == nullptr) return absl::ResourceExhaustedError("no memory for an XML parser");
+  // What expat would ask the system for with each document.
+  static const auto salt = static_cast<unsigned long>(base::RandomSeed() | 1);
+  XML_SetHashSalt(parser.get(), salt);
   TreeBuilder tree(parser.get());
   if (XML_Parse(parser.get(), document.data(), static_cast<int>(document.size()), XML_TRUE) ==
       XML_STATUS_OK) {
