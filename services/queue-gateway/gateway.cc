@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/gateway.h"
 
+#include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
+#include "muster/base/status.h"
 #include "services/queue-gateway/http/limits.h"
 #include "services/queue-gateway/operations/acl.h"
 #include "services/queue-gateway/operations/cors.h"
 #include "services/queue-gateway/operations/operations.h"
+#include "services/queue-gateway/operations/put_message.h"
 #include "services/queue-gateway/operations/service_properties.h"
 #include "services/queue-gateway/protocol/error.h"
 #include "services/queue-gateway/protocol/route.h"
@@ -20,6 +24,7 @@
 namespace muster::queue_gateway {
 namespace {
 
+using auth::Operation;
 using protocol::ErrorCode;
 using protocol::ReplyContext;
 
@@ -105,40 +110,93 @@ Gateway::Begun Gateway::Begin(const http::Request& request) const {
 }
 
 http::Reply Gateway::Handle(const http::Request& request) const {
-  Begun begun = Begin(request);
-  auto admitted = Admit(request, &begun);
+  operations::Call call;
+  call.http = request;
+  Begun begun = Begin(call.http);
+  auto admitted = Admit(&call, &begun);
   if (auto* const reply = std::get_if<http::Reply>(&admitted)) {
-    return Finish(request, begun, std::move(*reply));
+    return Finish(call.http, begun, std::move(*reply));
   }
-  return Run(std::get<Admitted>(admitted), begun);
+  return ToReply(call, begun,
+                 operations::RunOperation(std::get<Operation>(admitted), call, stores_));
 }
 
-void Gateway::Handle(const http::Request& request,
-                     const std::shared_ptr<http::Exchange>& exchange) const {
-  Begun begun = Begin(request);
-  auto admitted = Admit(request, &begun);
+void Gateway::Handle(http::Request request, std::shared_ptr<http::Exchange> exchange) const {
+  const auto asked = std::make_shared<Asked>();
+  asked->call.http = std::move(request);
+  asked->exchange = std::move(exchange);
+  asked->begun = Begin(asked->call.http);
+  auto admitted = Admit(&asked->call, &asked->begun);
   if (auto* const reply = std::get_if<http::Reply>(&admitted)) {
-    return exchange->Answer(Finish(request, begun, std::move(*reply)));
+    return asked->exchange->Answer(Finish(asked->call.http, asked->begun, std::move(*reply)));
   }
-  const auto& [call, operation] = std::get<Admitted>(admitted);
-  if (polls_ != nullptr && operation == auth::Operation::kGetMessages) {
-    const protocol::OrError<operations::Get> get = operations::ReadGet(call, stores_);
-    if (get.ok()) return AnswerWhenThere(call, begun, *get, exchange);
-    return exchange->Answer(ToReply(call, begun, get.error()));
+  const Operation operation = std::get<Operation>(admitted);
+  if (const auto problem = operations::CheckPlace(operation, asked->call)) {
+    return Answer(*asked, *problem);
   }
-  exchange->Answer(Run(std::get<Admitted>(admitted), begun));
+  if (operation == Operation::kPutMessage) return AnswerPut(asked);
+  if (operation == Operation::kDeleteMessage) return AnswerDelete(asked);
+  if (operation == Operation::kGetMessages && polls_ != nullptr) return AnswerWhenThere(asked);
+  Answer(*asked, operations::RunOperation(operation, asked->call, stores_));
 }
 
-void Gateway::AnswerWhenThere(const operations::Call& call, const Begun& begun,
-                              const operations::Get& get,
-                              const std::shared_ptr<http::Exchange>& exchange) const {
+Gateway::Puts::Act Gateway::PutAll(queue::QueueStore* queues) {
+  return [queues](const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages)
+             -> absl::StatusOr<std::vector<absl::StatusOr<queue::PutResult>>> {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<queue::PutResult> put, queues->Put(queue, messages));
+    return std::vector<absl::StatusOr<queue::PutResult>>(std::make_move_iterator(put.begin()),
+                                                         std::make_move_iterator(put.end()));
+  };
+}
+
+Gateway::Deletes::Act Gateway::DeleteAll(queue::QueueStore* queues) {
+  return [queues](const queue::QueueId& queue, absl::Span<const queue::Receipt> receipts)
+             -> absl::StatusOr<std::vector<operations::Deleted>> {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<absl::Status> all, queues->Delete(queue, receipts));
+    std::vector<operations::Deleted> deleted;
+    deleted.reserve(all.size());
+    for (absl::Status& one : all) deleted.push_back({absl::OkStatus(), std::move(one)});
+    return deleted;
+  };
+}
+
+void Gateway::AnswerPut(std::shared_ptr<const Asked> asked) const {
+  protocol::OrError<queue::NewMessage> message = operations::ReadPut(asked->call, stores_);
+  if (!message.ok()) return Answer(*asked, message.error());
+  const queue::QueueId queue = asked->call.queue();
+  puts_->Add(queue, *std::move(message),
+             [this, asked = std::move(asked)](const absl::StatusOr<queue::PutResult>& put) {
+               Answer(*asked, operations::ShowPut(put, asked->call));
+               return nullptr;
+             });
+}
+
+void Gateway::AnswerDelete(std::shared_ptr<const Asked> asked) const {
+  protocol::OrError<queue::Receipt> receipt = operations::ReadDelete(asked->call, stores_);
+  if (!receipt.ok()) return Answer(*asked, receipt.error());
+  const queue::QueueId queue = asked->call.queue();
+  deletes_->Add(
+      queue, *std::move(receipt),
+      [this,
+       asked = std::move(asked)](const operations::Deleted& deleted) -> std::function<void()> {
+        // Another call has the message at the moment: this one tries for a while.
+        if (absl::IsUnavailable(deleted.message)) {
+          return [this, asked] { Answer(*asked, operations::DeleteMessage(asked->call, stores_)); };
+        }
+        Answer(*asked, operations::ShowDelete(deleted, asked->call, stores_));
+        return nullptr;
+      });
+}
+
+void Gateway::AnswerWhenThere(const std::shared_ptr<const Asked>& asked) const {
+  const protocol::OrError<operations::Get> read = operations::ReadGet(asked->call, stores_);
+  if (!read.ok()) return Answer(*asked, read.error());
+  const operations::Get& get = *read;
   auto take = [this, get] { return operations::TakeMessages(get, stores_); };
-  auto done = [this, call, begun,
-               exchange](const absl::StatusOr<std::vector<queue::Message>>& messages) {
-    operations::Outcome outcome =
-        messages.ok() ? operations::Outcome(operations::ShowMessages(*messages, call))
-                      : operations::Outcome(protocol::FromStore(messages.status()));
-    exchange->Answer(ToReply(call, begun, std::move(outcome)));
+  auto done = [this, asked](const absl::StatusOr<std::vector<queue::Message>>& messages) {
+    Answer(*asked, messages.ok()
+                       ? operations::Outcome(operations::ShowMessages(*messages, asked->call))
+                       : operations::Outcome(protocol::FromStore(messages.status())));
   };
   const bool may_wait = get.settings.long_poll > absl::ZeroDuration();
   // Those that wait come first.
@@ -148,12 +206,9 @@ void Gateway::AnswerWhenThere(const operations::Call& call, const Begun& begun,
   }
   const auto ticket =
       polls_->Wait(get.queue, get.settings.long_poll, std::move(take), std::move(done));
-  if (ticket != 0) exchange->WatchPeer([polls = polls_, ticket] { polls->Abandon(ticket); });
-}
-
-http::Reply Gateway::Run(const Admitted& admitted, const Begun& begun) const {
-  return ToReply(admitted.call, begun,
-                 operations::RunOperation(admitted.operation, admitted.call, stores_));
+  if (ticket != 0) {
+    asked->exchange->WatchPeer([polls = polls_, ticket] { polls->Abandon(ticket); });
+  }
 }
 
 http::Reply Gateway::ToReply(const operations::Call& call, const Begun& begun,
@@ -183,11 +238,11 @@ http::Reply Gateway::Refuse(int status, const http::Request& head) const {
   return Finish(head, begun, ErrorReply(error, begun.context));
 }
 
-std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request& request,
-                                                            Begun* begun) const {
+std::variant<Operation, http::Reply> Gateway::Admit(operations::Call* admitted,
+                                                    Begun* begun) const {
   ReplyContext* const context = &begun->context;
-  operations::Call call;
-  call.http = request;
+  operations::Call& call = *admitted;
+  const http::Request& request = call.http;
   std::optional<protocol::Target> target = protocol::ParseTarget(request.target);
   const bool is_target = target.has_value();
   if (is_target) call.target = *std::move(target);
@@ -224,7 +279,7 @@ std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request&
   if (call.version.empty()) call.version = verdict.service_version;
   if (call.version.empty()) call.version = protocol::kFirstVersion;
   context->version = call.version;
-  if (*operation == auth::Operation::kGetUserDelegationKey) {
+  if (*operation == Operation::kGetUserDelegationKey) {
     call.caller = verdict.caller;
     call.account = authenticator_->FindAccount(call.resource.account);
   }
@@ -233,7 +288,7 @@ std::variant<Gateway::Admitted, http::Reply> Gateway::Admit(const http::Request&
     metrics_.Throttled(call.queue());
     return Busy(wait, *context);
   }
-  return Admitted{std::move(call), *operation};
+  return *operation;
 }
 
 auth::Verdict Gateway::Authenticate(const operations::Call& call, auth::Operation operation) const {

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/string_view.h"
@@ -18,6 +19,8 @@
 #include "services/queue-gateway/gateway_metrics.h"
 #include "services/queue-gateway/http/message.h"
 #include "services/queue-gateway/operations/call.h"
+#include "services/queue-gateway/operations/delete_message.h"
+#include "services/queue-gateway/operations/gatherer.h"
 #include "services/queue-gateway/operations/long_polls.h"
 #include "services/queue-gateway/operations/take_messages.h"
 #include "services/queue-gateway/protocol/reply.h"
@@ -25,7 +28,7 @@
 
 namespace muster::queue_gateway {
 
-// Thread-safe, and keeps nothing of a request.
+// Thread-safe, and keeps nothing of a request that is answered.
 class Gateway {
  public:
   // Nothing is owned. `throttle` counts the requests of callers that may do what they ask.
@@ -37,11 +40,14 @@ class Gateway {
         throttle_(throttle),
         stores_(stores),
         metrics_(metrics),
-        polls_(polls) {}
+        polls_(polls),
+        puts_(std::make_unique<Puts>(PutAll(stores.queues))),
+        deletes_(std::make_unique<Deletes>(DeleteAll(stores.queues))) {}
 
-  // Answers at once, or when a message comes: a get of a queue with muster-longpoll. Whether the
-  // peer hangs up meanwhile is watched.
-  void Handle(const http::Request& request, const std::shared_ptr<http::Exchange>& exchange) const;
+  // Answers before it returns, or soon after, where other requests of the queue are carried out
+  // with this one; or when a message comes: a get of a queue with muster-longpoll. Whether the peer
+  // hangs up meanwhile is watched. Keeps the gateway until it has answered.
+  void Handle(http::Request request, std::shared_ptr<http::Exchange> exchange) const;
   // The same without waiting.
   http::Reply Handle(const http::Request& request) const;
   // The reply to what the HTTP server could not read, and has read `head` of; `status` is one of
@@ -49,6 +55,12 @@ class Gateway {
   http::Reply Refuse(int status, const http::Request& head) const;
 
  private:
+  using Puts = operations::Gatherer<queue::NewMessage, absl::StatusOr<queue::PutResult>>;
+  using Deletes = operations::Gatherer<queue::Receipt, operations::Deleted>;
+
+  static Puts::Act PutAll(queue::QueueStore* queues);
+  static Deletes::Act DeleteAll(queue::QueueStore* queues);
+
   // What goes with a request to its reply.
   struct Begun {
     protocol::ReplyContext context;
@@ -56,22 +68,27 @@ class Gateway {
     absl::string_view operation;  // its name, as soon as it is known
     std::string account;          // whose pages may see the reply; "": that of none
   };
-  // A request whose sender may do what it asks for, and what that is.
-  struct Admitted {
+  // A request whose sender may do what it asks for, and its way back.
+  struct Asked {
     operations::Call call;
-    auth::Operation operation;
+    Begun begun;
+    std::shared_ptr<http::Exchange> exchange;
   };
 
   Begun Begin(const http::Request& request) const;
-  // Or the reply that refuses it, or that needs no authentication.
-  std::variant<Admitted, http::Reply> Admit(const http::Request& request, Begun* begun) const;
-  http::Reply Run(const Admitted& admitted, const Begun& begun) const;
+  // Completes the call, which has its request, and says what it asks for. Or the reply that refuses
+  // it, or that needs no authentication.
+  std::variant<auth::Operation, http::Reply> Admit(operations::Call* call, Begun* begun) const;
   http::Reply ToReply(const operations::Call& call, const Begun& begun,
                       operations::Outcome outcome) const;
   // What every reply gets, those that refuse too.
   http::Reply Finish(const http::Request& request, const Begun& begun, http::Reply reply) const;
-  void AnswerWhenThere(const operations::Call& call, const Begun& begun, const operations::Get& get,
-                       const std::shared_ptr<http::Exchange>& exchange) const;
+  void Answer(const Asked& asked, operations::Outcome outcome) const {
+    asked.exchange->Answer(ToReply(asked.call, asked.begun, std::move(outcome)));
+  }
+  void AnswerPut(std::shared_ptr<const Asked> asked) const;
+  void AnswerDelete(std::shared_ptr<const Asked> asked) const;
+  void AnswerWhenThere(const std::shared_ptr<const Asked>& asked) const;
   // An empty account is one that is not there: no page may call it.
   http::Reply AnswerPreflight(const http::Request& request, const std::string& account,
                               const protocol::ReplyContext& context) const;
@@ -85,6 +102,9 @@ class Gateway {
   const operations::Stores stores_;
   const GatewayMetrics metrics_;
   operations::LongPolls* const polls_;  // not owned
+
+  const std::unique_ptr<Puts> puts_;
+  const std::unique_ptr<Deletes> deletes_;
 };
 
 }  // namespace muster::queue_gateway

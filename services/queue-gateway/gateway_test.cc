@@ -610,8 +610,7 @@ TEST_F(GatewayTest, CountsRequestsByOperationAndCode) {
 
 TEST_F(GatewayTest, CountsWhatIsBeyondATarget) {
   throttle::RequestThrottle strict({.per_queue = 1}, &clock_);
-  const Gateway gateway(&authenticator_, &strict, stores_, &registry_);
-  gateway_ = std::make_unique<Gateway>(gateway);
+  gateway_ = std::make_unique<Gateway>(&authenticator_, &strict, stores_, &registry_);
   const Fields account = auth::testing::AccountSas();
   EXPECT_EQ(Ask("PUT", With(account, "/sally/my-queue")).status, 201);
   EXPECT_EQ(Ask("PUT", With(account, "/sally/my-queue")).status, 503);

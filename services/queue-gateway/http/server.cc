@@ -152,7 +152,7 @@ class Server::Core final : public ConnectionHost {
                    exchange = std::move(exchange), has_hung_up = std::move(has_hung_up)]() mutable {
       const bool is_stale = options_.clock->Monotonic() - came >= options_.stale_after;
       if (is_stale && has_hung_up()) return;
-      handler_(request, std::move(exchange));
+      handler_(std::move(request), std::move(exchange));
     });
   }
 

@@ -52,7 +52,7 @@ struct ServerOptions {
 
 // Called by the workers, several at a time. Must not throw. It may return before it answers, and
 // keep the exchange, which keeps the connection; let go of all before the server is destroyed.
-using AsyncHandler = std::function<void(const Request&, std::shared_ptr<Exchange>)>;
+using AsyncHandler = std::function<void(Request, std::shared_ptr<Exchange>)>;
 // One that answers before it returns.
 using Handler = std::function<Reply(const Request&)>;
 // The reply to what is no proper request, by its status, and with as much of its line and headers

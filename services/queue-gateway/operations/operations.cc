@@ -57,7 +57,7 @@ Outcome RunChecked(Operation operation, const Call& call, const Stores& stores) 
 
 }  // namespace
 
-Outcome RunOperation(Operation operation, const Call& call, const Stores& stores) {
+std::optional<protocol::Error> CheckPlace(Operation operation, const Call& call) {
   if (!call.resource.queue.empty()) {
     const auto problem = CheckQueueName(call.resource.queue);
     if (problem.has_value()) return *problem;
@@ -67,6 +67,11 @@ Outcome RunOperation(Operation operation, const Call& call, const Stores& stores
       !protocol::IsReadOnly(operation)) {
     return ErrorCode::kInsufficientAccountPermissions;
   }
+  return std::nullopt;
+}
+
+Outcome RunOperation(Operation operation, const Call& call, const Stores& stores) {
+  if (const auto problem = CheckPlace(operation, call)) return *problem;
   return RunChecked(operation, call, stores);
 }
 

@@ -4,7 +4,7 @@
 // needs, acts, and replies, in this order. All are thread-safe.
 #pragma once
 
-#include <string>
+#include <optional>
 
 #include "services/queue-gateway/auth/request.h"
 #include "services/queue-gateway/operations/call.h"
@@ -36,7 +36,9 @@ Outcome UpdateMessage(const Call& call, const Stores& stores);
 Outcome DeleteMessage(const Call& call, const Stores& stores);
 Outcome ClearMessages(const Call& call, const Stores& stores);
 
-// Checks the name of the queue, if there is one, and the location, and runs the operation.
+// Of the name of the queue, if there is one, and of the location; nullopt: they are right.
+std::optional<protocol::Error> CheckPlace(auth::Operation operation, const Call& call);
+// Checks the place, and runs the operation.
 Outcome RunOperation(auth::Operation operation, const Call& call, const Stores& stores);
 
 }  // namespace muster::queue_gateway::operations

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "services/queue-gateway/operations/put_message.h"
+
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -27,6 +29,9 @@ using protocol::Parameters;
 constexpr char kTtl[] = "messagettl";
 constexpr int64_t kForever = -1;
 
+// The dialect of 2008 puts with PUT and a raw body, and gets no document back.
+bool IsRaw(const Call& call) { return call.http.method == "PUT"; }
+
 absl::Duration ReadTtl(const Call& call, const queue::Traits& engine, Parameters* parameters) {
   // Where no message expires, a caller that leaves the choice to the service accepts that. So does
   // one that sends the service's choice along, as Azure's first SDK for Java does with each put.
@@ -51,7 +56,7 @@ absl::Duration ReadTtl(const Call& call, const queue::Traits& engine, Parameters
   return absl::Seconds(seconds);
 }
 
-protocol::OrError<queue::NewMessage> ReadPut(const Call& call, const queue::Traits& engine) {
+protocol::OrError<queue::NewMessage> MessageOf(const Call& call, const queue::Traits& engine) {
   Parameters parameters(call.target);
   queue::NewMessage message;
   message.ttl = ReadTtl(call, engine, &parameters);
@@ -62,7 +67,7 @@ protocol::OrError<queue::NewMessage> ReadPut(const Call& call, const queue::Trai
                                          absl::ToInt64Seconds(message.ttl) - 1));
   }
   if (parameters.error().has_value()) return *parameters.error();
-  protocol::OrError<std::string> text = call.http.method == "PUT" ? RawTextOf(call) : TextOf(call);
+  protocol::OrError<std::string> text = IsRaw(call) ? RawTextOf(call) : TextOf(call);
   if (!text.ok()) return text.error();
   if (text->size() > engine.max_body_bytes) {
     return protocol::Error(ErrorCode::kRequestBodyTooLarge,
@@ -105,18 +110,26 @@ std::string Document(const queue::PutResult& put) {
 
 }  // namespace
 
-// The dialect of 2008 puts with PUT and a raw body, and gets no document back.
-Outcome PutMessage(const Call& call, const Stores& stores) {
-  const bool is_raw = call.http.method == "PUT";
-  if (is_raw && !call.in_first_dialect()) return ErrorCode::kUnsupportedHttpVerb;
-  protocol::OrError<queue::NewMessage> message = ReadPut(call, stores.queues->traits());
+protocol::OrError<queue::NewMessage> ReadPut(const Call& call, const Stores& stores) {
+  if (IsRaw(call) && !call.in_first_dialect()) return ErrorCode::kUnsupportedHttpVerb;
+  protocol::OrError<queue::NewMessage> message = MessageOf(call, stores.queues->traits());
   if (!message.ok()) return message.error();
   const auto settings = SettingsOf(call.queue(), stores);
   if (!settings.ok()) return protocol::FromStore(settings.status());
   message->dedup_id = DedupId(call, settings->dedup_by, message->body);
-  const auto put = stores.queues->Put(call.queue(), absl::MakeConstSpan(&*message, 1));
+  return message;
+}
+
+Outcome ShowPut(const absl::StatusOr<queue::PutResult>& put, const Call& call) {
   if (!put.ok()) return protocol::FromStore(put.status());
-  return is_raw ? protocol::Empty(201) : protocol::Xml(201, Document(put->front()));
+  return IsRaw(call) ? protocol::Empty(201) : protocol::Xml(201, Document(*put));
+}
+
+Outcome PutMessage(const Call& call, const Stores& stores) {
+  const protocol::OrError<queue::NewMessage> message = ReadPut(call, stores);
+  if (!message.ok()) return message.error();
+  const auto put = stores.queues->Put(call.queue(), absl::MakeConstSpan(&*message, 1));
+  return put.ok() ? ShowPut(put->front(), call) : ShowPut(put.status(), call);
 }
 
 }  // namespace muster::queue_gateway::operations

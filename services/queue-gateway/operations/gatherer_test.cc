@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/queue-gateway/operations/gatherer.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "muster/base/mutex.h"
+
+namespace muster::queue_gateway::operations {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using Answer = absl::StatusOr<std::string>;
+
+// Gathers texts. The engine keeps what each call to it was given, stands still while it is told to,
+// and refuses calls with a text that it is to refuse.
+class GathererTest : public ::testing::Test {
+ protected:
+  void Add(const std::string& queue, const std::string& text,
+           const std::function<void()>& rest = nullptr) {
+    gatherer_.Add({"sally", queue}, text, [this, text, rest](Answer answer) {
+      base::MutexLock lock(&mu_);
+      answers_[text] = answer.ok() ? *answer : std::string(answer.status().message());
+      changed_.NotifyAll();
+      return rest;
+    });
+  }
+  void AwaitAnswer(const std::string& text) {
+    base::MutexLock lock(&mu_);
+    while (!answers_.contains(text)) changed_.Wait(&mu_);
+  }
+  // Returns when the engine stands still in a call.
+  std::jthread AddAndStandStill(const std::string& queue, const std::string& text) {
+    std::jthread first([this, queue, text] { Add(queue, text); });
+    base::MutexLock lock(&mu_);
+    stands_still_ = true;
+    while (calls_.empty()) changed_.Wait(&mu_);
+    return first;
+  }
+  void GoOn() {
+    base::MutexLock lock(&mu_);
+    stands_still_ = false;
+    changed_.NotifyAll();
+  }
+  std::vector<std::vector<std::string>> calls() {
+    base::MutexLock lock(&mu_);
+    return calls_;
+  }
+
+  std::map<std::string, std::string> answers() {
+    base::MutexLock lock(&mu_);
+    return answers_;
+  }
+
+  absl::StatusOr<std::vector<Answer>> Act(absl::Span<const std::string> texts) {
+    base::MutexLock lock(&mu_);
+    calls_.emplace_back(texts.begin(), texts.end());
+    changed_.NotifyAll();
+    while (stands_still_) changed_.Wait(&mu_);
+    std::vector<Answer> done;
+    for (const std::string& text : texts) {
+      if (text == "away") return absl::UnavailableError("away");
+      if (text == "wrong") return absl::InvalidArgumentError("wrong");
+      done.emplace_back("done " + text);
+    }
+    return done;
+  }
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool stands_still_ ABSL_GUARDED_BY(mu_) = true;
+  std::vector<std::vector<std::string>> calls_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, std::string> answers_ ABSL_GUARDED_BY(mu_);
+  Gatherer<std::string, Answer> gatherer_{
+      [this](const queue::QueueId&, absl::Span<const std::string> texts) { return Act(texts); }};
+};
+
+TEST_F(GathererTest, ActsAtOnceForWhoComesAlone) {
+  GoOn();
+  Add("a", "1");
+  Add("a", "2");
+  EXPECT_THAT(calls(), ElementsAre(ElementsAre("1"), ElementsAre("2")));
+  EXPECT_THAT(answers(), ElementsAre(Pair("1", "done 1"), Pair("2", "done 2")));
+}
+
+TEST_F(GathererTest, DoesTogetherWhatComesMeanwhileAndHoldsNoThreadForIt) {
+  const std::jthread first = AddAndStandStill("a", "1");
+  Add("a", "2");
+  Add("a", "3");
+  GoOn();
+  AwaitAnswer("3");
+  EXPECT_THAT(calls(), ElementsAre(ElementsAre("1"), ElementsAre("2", "3")));
+}
+
+TEST_F(GathererTest, LetsNoQueueWaitForAnother) {
+  const std::jthread first = AddAndStandStill("a", "1");
+  std::jthread other([this] { Add("b", "2"); });
+  while (calls().size() < 2) std::this_thread::yield();
+  GoOn();
+}
+
+TEST_F(GathererTest, TakesNoMoreThanTheEngine) {
+  {
+    const std::jthread first = AddAndStandStill("a", "1");
+    for (size_t i = 0; i <= kMaxGathered; ++i) Add("a", "2");
+    GoOn();
+  }
+  EXPECT_THAT(calls(), ElementsAre(SizeIs(1), SizeIs(kMaxGathered), SizeIs(1)));
+}
+
+TEST_F(GathererTest, FailsNobodyForWhatAnotherAsks) {
+  {
+    const std::jthread first = AddAndStandStill("a", "1");
+    for (const std::string text : {"2", "wrong", "3"}) Add("a", text);
+    GoOn();
+  }
+  EXPECT_THAT(answers(), ElementsAre(Pair("1", "done 1"), Pair("2", "done 2"), Pair("3", "done 3"),
+                                     Pair("wrong", "wrong")));
+}
+
+TEST_F(GathererTest, DoesNothingTwiceOfWhichItIsNotKnownWhetherItWasDone) {
+  {
+    const std::jthread first = AddAndStandStill("a", "1");
+    for (const std::string text : {"2", "away"}) Add("a", text);
+    GoOn();
+  }
+  EXPECT_THAT(calls(), SizeIs(2));
+  EXPECT_THAT(answers(), ElementsAre(Pair("1", "done 1"), Pair("2", "away"), Pair("away", "away")));
+}
+
+TEST_F(GathererTest, DoesWhatTakesItsTimeWhenNobodyWaitsForIt) {
+  std::vector<std::string> answered;
+  {
+    const std::jthread first = AddAndStandStill("a", "1");
+    Add("a", "2", [&] {
+      for (const auto& [text, answer] : answers()) answered.push_back(text);
+    });
+    for (size_t i = 0; i < kMaxGathered; ++i) Add("a", "3");
+    GoOn();
+  }
+  EXPECT_THAT(answered, ElementsAre("1", "2", "3"));
+}
+
+}  // namespace
+}  // namespace muster::queue_gateway::operations
