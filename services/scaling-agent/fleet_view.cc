@@ -156,18 +156,25 @@ void FleetView::NotePlatform(const FleetSigns& signs) {
   wanted_ = signs.state.wanted;
 }
 
-// Only when most reports stop together is the bus at fault. A single silent replica hangs, and
-// other replicas must do its work.
-bool FleetView::HasLostReports(const FleetSigns& signs) const {
+// Only when most reports stop together is the bus at fault, and that is at fault no longer where it
+// brings what others say. A single silent replica hangs, and other replicas must do its work. Many
+// at once may have a crowded machine, on which more replicas would crowd them further, but not for
+// ever.
+bool FleetView::HasLostReports(const FleetSigns& signs) {
   if (!signs.has_platform) return false;
-  const auto heard =
-      std::count_if(signs.workers.begin(), signs.workers.end(),
-                    [](const WorkerLoad& worker) { return worker.listens && !worker.silent; });
+  const auto heard = std::count_if(
+      signs.workers.begin(), signs.workers.end(),
+      [](const WorkerLoad& worker) { return worker.listens && !worker.silent && !worker.leaving; });
   const auto known = std::count_if(
       signs.state.replicas.begin(), signs.state.replicas.end(), [this](const Replica& replica) {
         return replica.state == ReplicaState::kReady && were_ready_.count(replica.name) != 0;
       });
-  return 2 * heard < known;
+  if (2 * heard >= known) {
+    lost_since_ = absl::InfiniteFuture();
+    return false;
+  }
+  lost_since_ = std::min(lost_since_, signs.now);
+  return !signs.hears_others || (known > 1 && signs.now - lost_since_ < kLostReportsPatience);
 }
 
 // A previous leader or a person may have ordered the replicas too: rose_ shows when.

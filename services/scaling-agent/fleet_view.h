@@ -43,6 +43,7 @@ struct FleetSigns {
   bool is_seen = false;
   bool has_platform = true;      // false: only heartbeats count
   bool trusts_platform = false;  // this agent cannot have received all heartbeats yet
+  bool hears_others = false;     // other roles of the mesh, by the same bus
   // The earliest time at which missing replicas can have been ordered: that of the last known
   // order, or the time at which this agent began to lead.
   absl::Time ordered;
@@ -81,7 +82,7 @@ class FleetView {
   void NoteIdleness(const FleetSigns& signs);
   void NoteJobless(const FleetSigns& signs);
   void NotePlatform(const FleetSigns& signs);
-  bool HasLostReports(const FleetSigns& signs) const;
+  bool HasLostReports(const FleetSigns& signs);
   absl::Time OrderedBy(const FleetSigns& signs) const;
   absl::Time MadeAt(const actuator::Replica& replica, const FleetSigns& signs) const;
   void TakeReplicas(const FleetSigns& signs, Tally* tally);
@@ -101,6 +102,7 @@ class FleetView {
   std::map<std::string, Appearance> appeared_;  // by name, of those that the platform shows
   absl::Time watched_since_ = absl::InfiniteFuture();  // the platform, without a gap
   absl::Time watched_until_ = absl::InfinitePast();    // the same
+  absl::Time lost_since_ = absl::InfiniteFuture();     // the reports of most; later: they come
   int tasks_ = 0;                                      // of the replicas that reported last
   std::optional<int> wanted_;                          // by the platform
   absl::Time rose_ = absl::InfinitePast();             // when wanted_ last grew

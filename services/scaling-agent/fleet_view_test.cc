@@ -155,6 +155,43 @@ TEST_F(FleetViewTest, WhenMostFallSilentTheirReportsAreLostAndNotThey) {
   EXPECT_FALSE(Look().has_lost_reports);
 }
 
+TEST_F(FleetViewTest, TheOnlyReplicaHangsWhereTheBusBringsWhatOthersSay) {
+  Have("a");
+  Hear(BusyBeatOf("a", 1, 10));
+  ASSERT_EQ(Look().fleet.ready, 1);
+  signs_.hears_others = true;
+  Hear(BusyBeatOf("a", 1, 10), /*silent=*/true);
+  const FleetLook look = Look();
+  EXPECT_FALSE(look.has_lost_reports);
+  EXPECT_EQ(look.fleet.ready, 0) << "others must do its work";
+}
+
+TEST_F(FleetViewTest, NoCrowdIsSilentForEverWhereTheBusBringsWhatOthersSay) {
+  for (const char* name : {"a", "b"}) {
+    Have(name);
+    Hear(BusyBeatOf(name, 1, 10));
+  }
+  ASSERT_EQ(Look().fleet.ready, 2);
+  signs_.hears_others = true;
+  for (const char* name : {"a", "b"}) Hear(BusyBeatOf(name, 1, 10), /*silent=*/true);
+  EXPECT_TRUE(Look().has_lost_reports);
+  EXPECT_EQ(LookAfter(kLostReportsPatience - absl::Seconds(1)).fleet.ready, 2);
+  EXPECT_EQ(LookAfter(absl::Seconds(1)).fleet.ready, 0);
+}
+
+TEST_F(FleetViewTest, AReplicaThatLeavesVouchesForNoOther) {
+  for (const char* name : {"a", "b", "c"}) {
+    Have(name);
+    Hear(BusyBeatOf(name, 1, 10));
+  }
+  ASSERT_EQ(Look().fleet.ready, 3);
+  v1::Heartbeat bye = BeatOf("a", 2);
+  bye.set_leaving(true);
+  Hear(bye);
+  for (const char* name : {"b", "c"}) Hear(BusyBeatOf(name, 1, 10), /*silent=*/true);
+  EXPECT_TRUE(Look().has_lost_reports);
+}
+
 TEST_F(FleetViewTest, TrustsThePlatformUntilAllHeartbeatsCanHaveBeenHeard) {
   Have("a");
   Have("b", ReplicaState::kStarting);
@@ -362,6 +399,26 @@ TEST_F(FleetViewTest, LearnsTheSpeedOfLongItemsFromTheTimeThatTheyTake) {
   *job->mutable_service_time()->mutable_mean() = base::ToProto(absl::Seconds(1.6));
   Hear(beat);
   EXPECT_DOUBLE_EQ(Look().estimates.items_per_second, 0.85 * 2 / 1.6) << "two threads";
+}
+
+// A heartbeat of two seconds, in which an item of twenty ended: half an item a second is no speed.
+TEST_F(FleetViewTest, LearnsNoSpeedFromItemsThatWereBegunBeforeTheirHeartbeat) {
+  Have("a");
+  const auto ended = [](uint64_t sequence, int items, int running) {
+    v1::Heartbeat beat = BusyBeatOf("a", sequence, items / 2.0);
+    *beat.mutable_window() = base::ToProto(absl::Seconds(2));
+    v1::JobLoad* const job = beat.mutable_jobs(0);
+    job->set_threads(running);
+    job->set_threads_max(8);
+    job->set_threads_busy(0);
+    job->set_busy_share(1);
+    *job->mutable_service_time()->mutable_mean() = base::ToProto(absl::Seconds(20));
+    return beat;
+  };
+  Hear(ended(1, 1, 0));
+  EXPECT_LE(Look().estimates.items_per_second, 1.0 / 20);
+  Hear(ended(2, 8, 0));
+  EXPECT_LE(LookAfter(absl::Seconds(10)).estimates.items_per_second, 8.0 / 20);
 }
 
 TEST_F(FleetViewTest, LearnsTheSpeedOfManyItemsFromTheirNumber) {

@@ -53,6 +53,10 @@ inline constexpr absl::Duration kSettleTime = absl::Seconds(7);
 // starts measuring anew.
 inline constexpr absl::Duration kMaxStepBack = absl::Seconds(1);
 
+// So long the replicas of which most fall silent at once count as at work, though the bus brings
+// what others say.
+inline constexpr absl::Duration kLostReportsPatience = absl::Minutes(1);
+
 // The most dequeue tasks of one job that a heartbeat may report and an order may ask for.
 inline constexpr int kMaxTasks = 1024;
 

@@ -238,6 +238,9 @@ FleetSigns TargetLoop::SignsAt(absl::Time now) const {
   for (const bus::RosterEntry& entry : deps_.roster()) {
     signs.workers.push_back(LoadOf(entry, options_.account, target_.queues));
   }
+  const auto others = deps_.initiators ? deps_.initiators() : std::vector<bus::RosterEntry>();
+  signs.hears_others = std::any_of(others.begin(), others.end(),
+                                   [](const bus::RosterEntry& entry) { return !entry.leaving; });
   TargetView view = actuation_.view();
   signs.state = std::move(view.state);
   signs.is_seen = view.was_seen && view.is_fresh;

@@ -109,13 +109,15 @@ double ThrottledShare(const std::vector<WorkerLoad>& workers) {
 // The worker's items per second if it were busy all the time. With few items in a heartbeat's
 // window, items that cross the window's ends distort the rate: an unfinished item adds work without
 // a result, an item begun earlier adds a result without its work. Then the service time of the
-// finished items is the better measure.
+// finished items is the better measure, and where the last of them have just ended, a bound.
 double FullSpeed(const WorkerLoad& worker) {
-  const bool few = worker.finished > 0 && worker.finished < kFewItems * worker.running;
-  if (few && worker.service_time.has_value()) {
-    return worker.running / absl::ToDoubleSeconds(*worker.service_time);
-  }
-  return worker.items_per_second / worker.busy_share;
+  const double rate = worker.items_per_second / worker.busy_share;
+  if (!worker.service_time.has_value() || worker.finished <= 0) return rate;
+  const double seconds = absl::ToDoubleSeconds(*worker.service_time);
+  const int running = std::max(1, worker.running);
+  if (worker.finished < kFewItems * running) return running / seconds;
+  const int threads = std::max(running, worker.threads);
+  return worker.finished < kFewItems * threads ? std::min(rate, threads / seconds) : rate;
 }
 
 // The mean over the workers, weighted by their items; zero if no worker has finished an item.
