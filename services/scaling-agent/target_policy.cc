@@ -26,6 +26,7 @@ scaling::policy::DeadlineOptions OptionsOf(const scaling::rules::Rules& rules,
   options.sla = target.sla_max.value_or(kDefaultSla);
   options.aim = target.sla_aim;
   options.patience = target.patience;
+  options.forecast = target.forecast;
   if (rules.stabilizer.idle_hold.has_value()) options.hold = 0;
   options.on_metric_loss.after = rules.on_metric_loss.after;
   options.on_metric_loss.keep_current = rules.on_metric_loss.keep != MetricLoss::Keep::kFloor;

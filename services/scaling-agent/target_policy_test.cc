@@ -43,6 +43,7 @@ TEST(OptionsOfTest, TheRulesSayWhatIsPromisedAndHowPatiently) {
   EXPECT_EQ(options.sla, absl::Minutes(1));
   EXPECT_EQ(options.aim, absl::Seconds(20));
   EXPECT_EQ(options.patience, 0.25);
+  EXPECT_FALSE(options.forecast);
   EXPECT_EQ(options.hold, 1);
   EXPECT_EQ(options.on_metric_loss.after, 3);
   EXPECT_TRUE(options.on_metric_loss.keep_current);

@@ -83,6 +83,8 @@ class DeadlinePolicy final : public Policy {
     return decision;
   }
 
+  std::optional<double> forecast() const override { return expected_; }
+
  private:
   void See(const Observation& observation);
   void LearnHold(const Observation& observation, const Supply& supply, const Need& need);

@@ -2,7 +2,9 @@
 #include "muster/scaling/policy/deadline_policy.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "gtest/gtest.h"
 #include "muster/scaling/policy/explain.h"
@@ -22,6 +24,21 @@ TEST_F(DeadlinePolicyTest, WantsNothingWhereNothingIs) {
   EXPECT_EQ(decision.replicas, 0);
   EXPECT_EQ(decision.binding, Binding::kNothing);
   EXPECT_TRUE(decision.feasibility.feasible);
+}
+
+TEST_F(DeadlinePolicyTest, TellsWhatItForecastsOnceItHasSeenTwoWeeks) {
+  constexpr double kDay = 24 * 3600;
+  target_.options.forecast = true;
+  int64_t done = 0;
+  for (double at = 0; at < 15 * kDay; at += 300) {
+    target_.Now(at);
+    target_.Announce(at, 3000);
+    target_.Read(0, done += 3000);
+    target_.Decide();
+    if (at == 13 * kDay) EXPECT_EQ(target_.policy().forecast(), std::nullopt);
+  }
+  ASSERT_TRUE(target_.policy().forecast().has_value());
+  EXPECT_NEAR(*target_.policy().forecast(), 10, 1);
 }
 
 // The example of docs/scaling.md, number by number.

@@ -55,6 +55,7 @@ struct Target {
   std::optional<absl::Duration>
       sla_aim;            // at most sla_max: a better latency that is worth replicas
   double patience = 0.5;  // how much of a replica may be short before one is added, 0 to 1
+  bool forecast = false;  // idle replicas stay for what past weeks brought at this time
   Range range;            // the outer limits: no constraint exceeds them
   ActuatedBy actuated_by = ActuatedBy::kAgent;
 };

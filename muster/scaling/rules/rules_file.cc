@@ -35,7 +35,8 @@ const std::map<std::string, std::vector<std::string>>& RulesFileKeys() {
   static const auto* const keys = new std::map<std::string, std::vector<std::string>>{
       {kTop,
        {"mode", "targets", "constraints", "operands", "reactive", "stabilizer", "on_metric_loss"}},
-      {kTarget, {"kind", "name", "queues", "sla", "patience", "min", "max", "actuator"}},
+      {kTarget,
+       {"kind", "name", "queues", "sla", "patience", "forecast", "min", "max", "actuator"}},
       {kTargetSla, {"max", "aim"}},
       {kConstraint, {"name", "rank", "target", "range", "budget", "standby", "when"}},
       {kWhen, {"days", "from", "cron", "for", "tz", "prewarm"}},
@@ -191,6 +192,7 @@ void ReadTargets(const YamlValue& section, Rules* rules) {
     ReadQueues(map.Required("queues"), &target.queues);
     ReadSla(map.Optional("sla"), &target);
     ReadPatience(map.Optional("patience"), &target.patience);
+    map.Optional("forecast").ReadBool(&target.forecast);
     ReadLimits(map, entry, &target.range);
     map.Optional("actuator").ReadWord({"agent", "external"}, &target.actuated_by);
     RequireQueuesOfItsOwn(entry, target, *rules);

@@ -98,6 +98,8 @@ TEST(RulesFileTest, ReadsEveryKey) {
   EXPECT_EQ(billing.sla_max, absl::Minutes(5));
   EXPECT_EQ(billing.sla_aim, absl::Minutes(1));
   EXPECT_EQ(billing.patience, 0.25);
+  EXPECT_TRUE(billing.forecast);
+  EXPECT_FALSE(rules.FindTarget("mail")->forecast);
   EXPECT_EQ(billing.range, (Range{1, 100}));
   EXPECT_EQ(rules.FindTarget("mail")->range, (Range{0, 0}));
   EXPECT_EQ(billing.actuated_by, ActuatedBy::kAgent);
