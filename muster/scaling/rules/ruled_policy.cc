@@ -161,7 +161,9 @@ Decision RuledPolicy::Decide(const Observation& observed) {
   if (!trace_.has_lost_metrics) Stabilize(observation, &decision);
   Change(std::max(decision.replicas, bounds.min), Binding::kMin, &decision);
   Change(std::min(decision.replicas, bounds.max), Binding::kMax, &decision);
-  decision.standby = std::max(decision.standby, bounds.standby);
+  // What the policy wants warm keeps within what the rules leave it; their own standby is theirs.
+  const int room = std::max(0, bounds.max - decision.replicas);
+  decision.standby = std::max(std::min(decision.standby, room), bounds.standby);
   MUSTER_CHECK(bounds.min <= decision.replicas && decision.replicas <= bounds.max, target_,
                ": replicas ", decision.replicas, ", min ", bounds.min, ", max ", bounds.max);
   NoteStepUp(observation, decision);

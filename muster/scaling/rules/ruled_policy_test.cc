@@ -29,6 +29,22 @@ TEST_F(RuledPolicyTest, ShowsThePolicyTheBoundsInForce) {
   EXPECT_EQ(policy_->trace().ruling.range_by, "peak");
 }
 
+// The policy's own; the rules ask for theirs, and mean it.
+TEST_F(RuledPolicyTest, KeepsTheStandbyOfThePolicyWithinItsBounds) {
+  Rule("constraints: [{name: base, rank: 1, target: t, range: [0, 6]}]\n");
+  inner_->next.standby = 5;
+  EXPECT_EQ(Decide(2).standby, 4);
+  EXPECT_EQ(Decide(9).standby, 0);
+  Rule("constraints: [{name: base, rank: 1, target: t, budget: 60 replica-min/h}]\n");
+  inner_->next.standby = 5;
+  seen_.fleet.ready = 3;
+  Decide(3);
+  Pass(absl::Minutes(20));
+  Decide(0);
+  seen_.fleet.ready = 0;
+  EXPECT_EQ(Decide(0).standby, 0) << "the hour's budget is spent";
+}
+
 TEST_F(RuledPolicyTest, SaysWhichBoundHeldThePolicyBack) {
   Rule("constraints: [{name: base, rank: 1, target: t, range: [2, 20]}]\n");
   EXPECT_EQ(Decide(21).replicas, 20);
