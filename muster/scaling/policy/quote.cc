@@ -193,7 +193,9 @@ absl::StatusOr<Quotation> Quote(const QuotedWork& work, const Observation& seen,
   const int committed = observation.fleet.committed();
   // Idle replicas stay, because there is work for them.
   const int anyway = std::max(committed, without.replicas);
-  quotation.replicas = std::max(anyway, with.replicas);
+  // However little of a replica the work needs, one does it.
+  const int least = std::min(1, observation.bounds.max);
+  quotation.replicas = std::max({anyway, with.replicas, least});
   const Feasibility verdict = end.With(quotation.replicas);
   quotation.feasible = verdict.feasible;
   quotation.finish = verdict.finish;

@@ -136,6 +136,15 @@ TEST_F(QuoteTest, AnswersForOneItemAndForTenBillion) {
   EXPECT_NEAR(Seconds(much.finish - At(0)), 30 + (1e10 - 1200) / 40'000, 1e-3);
 }
 
+// A replica does 40 items a second: a week's promise needs two billionths of one.
+TEST_F(QuoteTest, QuotesOneReplicaForNextToNothing) {
+  observation.fleet = Fleet();
+  const Quotation quotation = Of(1, absl::Hours(24 * 7));
+  EXPECT_TRUE(quotation.feasible);
+  EXPECT_EQ(quotation.replicas, 1);
+  EXPECT_LT(quotation.finish, At(60));
+}
+
 TEST_F(QuoteTest, NeverEndsWhereNobodyMayWork) {
   observation.bounds.max = 0;
   const Quotation quotation = Of(100);
