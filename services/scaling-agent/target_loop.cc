@@ -328,6 +328,7 @@ void TargetLoop::Conclude(const Weighed& weighed) {
   term_->standby = weighed.decided.standby;
   decided_ = weighed.decided.replicas + weighed.decided.standby;
   NoteActuated();
+  NoteJudged(decision);
   SetDesired(decided_);
   actuator::Order order;
   order.target = name();
@@ -440,8 +441,25 @@ std::optional<Snapshot> TargetLoop::snapshot() const {
   return snapshot_;
 }
 
+void TargetLoop::NoteJudged(const v1::ScalingDecision& decision) {
+  base::MutexLock lock(&mu_);
+  judged_ = decision;
+}
+
+// A decision stands while it says the same; how late the work is goes on.
+std::optional<v1::ScalingDecision> TargetLoop::LastJudged() const {
+  std::optional<v1::ScalingDecision> last = deps_.decision_log->Last(name());
+  base::MutexLock lock(&mu_);
+  if (!last.has_value() || last->id() != judged_.id()) return last;
+  v1::ScalingDecision judged = judged_;
+  *judged.mutable_decided() = last->decided();
+  judged.set_replicas_before(last->replicas_before());
+  *judged.mutable_action() = last->action();
+  return judged;
+}
+
 v1::ScalingTarget TargetLoop::Status() const {
-  return StatusOf({name(), target_.queues, HealthTroubles(), deps_.decision_log->Last(name()),
+  return StatusOf({name(), target_.queues, HealthTroubles(), LastJudged(),
                    deps_.overrides->Of(name()), snapshot()});
 }
 

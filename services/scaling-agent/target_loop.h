@@ -137,6 +137,8 @@ class TargetLoop {
   void SetDesired(std::optional<int> desired) ABSL_LOCKS_EXCLUDED(mu_);
   scaling::rules::ActuatedBy actuated_by() const;
   void NoteActuated() ABSL_LOCKS_EXCLUDED(mu_);
+  void NoteJudged(const v1::ScalingDecision& decision) ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<v1::ScalingDecision> LastJudged() const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the agent itself gives the orders that it decides.
   bool CarriesOut() const;
   v1::ScalingAction ActionFor(const actuator::Order& order) const;
@@ -172,6 +174,7 @@ class TargetLoop {
   std::shared_ptr<const RulesInForce> next_rules_ ABSL_GUARDED_BY(mu_);
   std::vector<scaling::policy::Announcement> announced_ ABSL_GUARDED_BY(mu_);
   std::optional<Snapshot> snapshot_ ABSL_GUARDED_BY(mu_);
+  v1::ScalingDecision judged_ ABSL_GUARDED_BY(mu_);  // the last decision as of the last look
   std::optional<int> desired_ ABSL_GUARDED_BY(mu_);
   bool is_actuated_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status deciding_ ABSL_GUARDED_BY(mu_);          // why the loop cannot decide

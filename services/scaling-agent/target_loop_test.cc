@@ -289,6 +289,24 @@ TEST_F(TargetLoopTest, TellsWhereItStands) {
   EXPECT_EQ(loop_->snapshot()->observation.queues.front().ready, 3);
 }
 
+TEST_F(TargetLoopTest, TellsHowLateWorkIsByNowThoughItsDecisionStands) {
+  HaveReplicas({"a"});
+  beating_.clear();
+  UseRules("constraints: [{name: one, rank: 1, target: billing, range: [0, 1]}]\n");
+  for (int i = 0; i < 5; ++i) queues_.Put("in-0", 1000);
+  int went_on = 0;
+  for (int i = 0; i < 30; ++i) {
+    const v1::ScalingDecision before = loop_->Status().decision();
+    roster_.OnHeartbeat(BusyBeatOf("a", ++beats_, 10));
+    Second();
+    const v1::ScalingDecision now = loop_->Status().decision();
+    if (now.id() != before.id()) continue;
+    went_on += base::FromProto(now.late_by()) > base::FromProto(before.late_by()) ? 1 : 0;
+    EXPECT_EQ(base::FromProto(now.decided()), base::FromProto(before.decided()));
+  }
+  EXPECT_GT(went_on, 0) << "nothing was done of it";
+}
+
 TEST_F(TargetLoopTest, PeopleAreToldWhereTheRulesAskForIt) {
   UseRules("", "notify");
   queues_.Put("in-0", 5);
