@@ -3,7 +3,9 @@
 
 import json
 import os
+import signal
 import subprocess
+import time
 
 import harness
 from harness import MusterTest
@@ -66,6 +68,32 @@ for number, line in enumerate(sys.stdin):
         output, errors = run.communicate(timeout=harness.TIMEOUT_SECONDS)
         self.assert_all_counted(400, run.returncode, json.loads(output),
                                 "".join(seen) + errors)
+
+    def test_an_answer_that_came_while_muster_was_stopped_is_taken(self):
+        self.write("h.py", ANSWER + """
+import pathlib, time
+for line in sys.stdin:
+    pathlib.Path("busy").touch()
+    while not os.path.exists("go"): time.sleep(0.01)
+    answer(line)
+    pathlib.Path("answered").touch()
+""")
+        job = self.job('[python3, h.py], deadline: 2s').read_text().replace("max_attempts: 2", "max_attempts: 1")
+        run = self.start_run(self.lines(1), job=self.write("job.yaml", job))
+        self.await_file("busy")
+        run.send_signal(signal.SIGSTOP)  # as Ctrl-Z does
+        (self.folder / "go").touch()
+        self.await_file("answered")
+        time.sleep(2.5)  # beyond the deadline
+        run.send_signal(signal.SIGCONT)
+        output, errors = run.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assert_all_counted(1, run.returncode, json.loads(output), errors)
+
+    def await_file(self, name):
+        for _ in harness.looks(harness.TIMEOUT_SECONDS):
+            if (self.folder / name).exists():
+                return
+        self.fail(f"no {name}")
 
     def test_a_program_that_never_starts_ends_the_run_and_costs_no_record(self):
         data = self.lines(100)

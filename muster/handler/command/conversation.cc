@@ -93,8 +93,12 @@ bool Conversation::Step(ConversationEnd* end) {
   }
   NoteStart();
   if (const Watchdog::State state = watchdog_->state(); state != Watchdog::State::kQuiet) {
-    *end = state == Watchdog::State::kDeadline ? ConversationEnd::kDeadline
-                                               : ConversationEnd::kInterrupted;
+    const bool is_late = state == Watchdog::State::kDeadline;
+    // Where this process was held up, as by Ctrl-Z, the answer may have come in time.
+    if (is_late && events[3].revents != 0 && Receive(end) && *end == ConversationEnd::kAnswered) {
+      return true;
+    }
+    *end = is_late ? ConversationEnd::kDeadline : ConversationEnd::kInterrupted;
     return true;
   }
   if (events[4].revents != 0) ReadErrors();
