@@ -33,6 +33,13 @@ namespace {
 
 std::string PartOf(const std::string& path) { return path + ".part"; }
 
+// The file that a link leads to, at whatever length: it is replaced, and the link stays.
+std::string WithoutLinks(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  return error || !std::filesystem::is_symlink(path, error) ? path : real.string();
+}
+
 // However deep; also by a link.
 bool LiesIn(const std::string& path, const std::string& folder) {
   std::error_code error;  // of what is not there: nothing lies in it
@@ -64,8 +71,16 @@ absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out)
   return absl::OkStatus();
 }
 
-absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::string> sources,
+absl::Status CheckOutputFile(const std::string& named, absl::Span<const std::string> sources,
                              const std::string& data_dir) {
+  // A descriptor such as /dev/stdout leads to whatever file is behind it.
+  for (const char* const folder : {"/dev", "/proc"}) {
+    if (!LiesIn(std::filesystem::path(named).parent_path() / "x", folder)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output-file would replace ", named, " in ", folder,
+                     ", where no records are kept; `muster batch output` prints them"));
+  }
+  const std::string path = WithoutLinks(named);
   std::error_code error;  // of what is not there: it is not lost
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
@@ -93,8 +108,9 @@ absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::stri
   return absl::OkStatus();
 }
 
-absl::Status WriteOutputFile(report::ReportStore& store, uint64_t batch, const std::string& path) {
-  const bool is_json = absl::EndsWith(path, ".json") || absl::EndsWith(path, ".jsonl");
+absl::Status WriteOutputFile(report::ReportStore& store, uint64_t batch, const std::string& named) {
+  const bool is_json = absl::EndsWith(named, ".json") || absl::EndsWith(named, ".jsonl");
+  const std::string path = WithoutLinks(named);
   const std::string part = PartOf(path);
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   if (!out) return os::FileError(errno, "creating", part);

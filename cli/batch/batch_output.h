@@ -25,14 +25,14 @@ using ReadPage =
 absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out);
 
 // Whether a file may be written at `path`, where nothing else is lost by it: InvalidArgument where
-// one of `sources` is there or at its ".part", or what is no regular file, such as /dev/null; where
-// it lies in `data_dir`, beside the report; or where its folder is missing, which would be found
-// out after all the work.
-absl::Status CheckOutputFile(const std::string& path, absl::Span<const std::string> sources,
+// one of `sources` is there or at its ".part", or what is no regular file; where it lies in
+// `data_dir`, beside the report, or in /dev or /proc; or where its folder is missing, which would
+// be found out after all the work. A link stays, and the file that it leads to is meant.
+absl::Status CheckOutputFile(const std::string& named, absl::Span<const std::string> sources,
                              const std::string& data_dir);
 
-// Writes the batch's records to `path`, which has all of them or is as it was: JSON lines where the
-// name ends in .json or .jsonl, else CSV.
-absl::Status WriteOutputFile(report::ReportStore& store, uint64_t batch, const std::string& path);
+// Writes the batch's records to the file `named`, which has all of them or is as it was: JSON lines
+// where the name ends in .json or .jsonl, else CSV.
+absl::Status WriteOutputFile(report::ReportStore& store, uint64_t batch, const std::string& named);
 
 }  // namespace muster::cli

@@ -155,6 +155,24 @@ class RunTest(OutputCase):
         self.assertEqual([path.read_bytes() for path in sources], before)
         self.assertFalse(self.data_dir.exists(), "no batch has begun")
 
+    def test_a_link_stays_and_the_file_that_it_leads_to_has_the_records(self):
+        data, job = self.make_input(10), self.make_job()
+        (self.folder / "kept").mkdir()
+        behind, link = self.write("kept/squares.csv", "old\n"), self.folder / "latest.csv"
+        link.symlink_to(behind)
+        code, _, errors = self.run_job(data, "--output-file", link, job=job)
+        self.assertEqual(code, 0, errors)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(behind.read_bytes(), as_csv(expected_records(10)))
+
+    def test_an_output_file_is_no_descriptor(self):
+        data, job = self.make_input(10), self.make_job()
+        for path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            code, _, errors = self.run_job(data, "--output-file", path, job=job)
+            self.assertEqual(code, 1)
+            self.assertIn("`muster batch output` prints", errors)
+        self.assertFalse(self.data_dir.exists(), "no batch has begun")
+
     def test_a_reader_that_leaves_early_is_no_error_and_a_full_disk_is_one(self):
         _, result, _ = self.run_job(self.make_input(200), job=self.make_job())
         command = [harness.MUSTER, "batch", "output", str(result["batch"]), "--data-dir",
