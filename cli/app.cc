@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -35,8 +34,8 @@
 #include "muster/base/clock.h"
 #include "muster/base/log.h"
 #include "muster/base/text.h"
-#include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
+#include "muster/os/process_start.h"
 #include "services/controller/program.h"
 #include "services/host/build_info.h"
 #include "services/host/host_options.h"
@@ -372,9 +371,7 @@ int Main(int argc, char** argv, const handler::HandlerRegistry& handlers) {
   if (name == "muster-initiator") return initiator::Main(argc, argv);
   if (name == "muster-processor") return processor::Main(argc, argv, handlers);
   if (name == "muster-controller") return controller::Main(argc, argv);
-  os::RunAsInit();
-  // A reader that closes its end early (`muster report 1 | head`) is no reason to die.
-  std::signal(SIGPIPE, SIG_IGN);
+  os::PrepareProcess();
   os::ExitWhenExhausted("muster", kUnreachable);
   Environment environment;
   environment.handlers = &handlers;

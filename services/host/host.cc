@@ -16,8 +16,8 @@
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/nats/connection.h"
-#include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
+#include "muster/os/process_start.h"
 #include "muster/os/stop_signals.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/status.h"
@@ -356,9 +356,7 @@ absl::Status RunRole(const std::string& program, HostOptions options, const Make
 }
 
 int RunService(int argc, char** argv, const ServiceProgram& program) {
-  os::RunAsInit();
-  // A peer that hangs up must not kill the process.
-  std::signal(SIGPIPE, SIG_IGN);
+  os::PrepareProcess();
   const std::string name = absl::StrCat("muster-", program.role.name);
   os::ExitWhenExhausted(name, kExhausted);
   HostOptions options(program.role);

@@ -17,8 +17,8 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/nats/connection.h"
-#include "muster/os/init_process.h"
 #include "muster/os/process_limits.h"
+#include "muster/os/process_start.h"
 #include "muster/os/stop_signals.h"
 #include "muster/rpc/certificate_watch.h"
 #include "muster/telemetry/catalogue.h"
@@ -204,9 +204,7 @@ absl::Status Run(const Options& options) {
 }
 
 int Main(int argc, char** argv) {
-  os::RunAsInit();
-  // A peer that hangs up must not kill the process.
-  std::signal(SIGPIPE, SIG_IGN);
+  os::PrepareProcess();
   os::ExitWhenExhausted(kName, host::kExhausted);
   Options options;
   CLI::App app(

@@ -28,6 +28,23 @@ class OutputTest(MusterTest):
             self.assertEqual(done.returncode, 1, command)
             self.assertIn("could not be written", done.stderr)
 
+    def test_no_log_line_goes_into_a_file_of_musters_own(self):
+        data = self.retail_rows((1, "2.50", "7", "France"), name="other.csv")
+        command = [MUSTER, "run", str(harness.RETAIL_JOB), "--input", str(data), "--data-dir", str(self.data_dir)]
+        subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command], timeout=harness.TIMEOUT_SECONDS, check=False)
+        locks = list(self.data_dir.glob("*/LOCK"))
+        self.assertGreater(len(locks), 1)
+        self.assertEqual([lock.name for lock in locks if lock.stat().st_size > 0], [])
+        self.assertEqual(self.muster("check", "--data-dir", self.data_dir).returncode, 0)
+
+    def test_a_file_that_may_not_grow_is_an_error_with_words(self):
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", MUSTER, "run", str(harness.RETAIL_JOB), "--input",
+             str(self.retail_rows((1, "2.50", "7", "France"), name="other.csv")), "--data-dir", str(self.folder / "small")],
+            capture_output=True, text=True, timeout=harness.TIMEOUT_SECONDS)
+        self.assertGreater(done.returncode, 0, "a signal")
+        self.assertIn("muster: ", done.stderr)
+
     def test_the_environment_sets_the_format_where_a_command_has_it(self):
         os.environ["MUSTER_OUTPUT"] = "csv"
         self.addCleanup(os.environ.pop, "MUSTER_OUTPUT")
