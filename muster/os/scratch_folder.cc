@@ -51,7 +51,11 @@ void RemoveAbandonedScratchFolders(const std::string& folder, absl::Time now) {
 
 absl::StatusOr<std::unique_ptr<ScratchFolder>> ScratchFolder::Make() {
   const char* const named = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): never changed
-  const std::string folder = named == nullptr || *named == '\0' ? "/tmp" : named;
+  std::error_code error;
+  // Programs that are told of it run in other folders.
+  const std::string folder =
+      std::filesystem::absolute(named == nullptr || *named == '\0' ? "/tmp" : named, error)
+          .string();
   static absl::once_flag swept;
   absl::call_once(swept, [&folder] { RemoveAbandonedScratchFolders(folder, absl::Now()); });
   std::string path = absl::StrCat(folder, "/", kPrefix, "XXXXXX");

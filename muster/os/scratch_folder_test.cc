@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -30,6 +31,17 @@ class ScratchFolderTest : public testing::Test {
   const TempDir dir_;
   const absl::Time later_ = absl::Now() + absl::Minutes(2);
 };
+
+// A program that is told of it may run in another folder than this process.
+TEST_F(ScratchFolderTest, HasAPathThatHoldsInEveryFolder) {
+  const char* const named = std::getenv("TMPDIR");
+  const std::string before = named == nullptr ? "" : named;
+  setenv("TMPDIR", std::filesystem::relative(dir_.path()).c_str(), 1);
+  const auto made = ScratchFolder::Make();
+  before.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", before.c_str(), 1);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(std::filesystem::path((*made)->path()).is_absolute()) << (*made)->path();
+}
 
 // Each processor that was killed left the temporary files of its handlers for good.
 TEST_F(ScratchFolderTest, IsRemovedWithAllItHoldsOnceItsOwnerHasDied) {
