@@ -319,8 +319,9 @@ void AddRun(CLI::App* app, const Environment& environment) {
       ->check(CLI::Range(1, kMaxThreads))
       ->envname("MUSTER_THREADS")
       ->capture_default_str();
-  run->add_option("--request-id", options->request_id,
-                  "Names this submission; the same id never makes a second batch");
+  CLI::Option* const request_id =
+      run->add_option("--request-id", options->request_id,
+                      "Names this submission; the same id never makes a second batch");
   run->add_option("--throttle", options->calls_per_second,
                   "Calls a second that each queue takes; more are told to come back later")
       ->check(CLI::Range(1.0, 1e9));
@@ -328,9 +329,10 @@ void AddRun(CLI::App* app, const Environment& environment) {
   AddSla(run, kSubmittedSla, &options->sla);
   AddTraceparent(run, &options->traceparent);
   run->add_flag(
-      "--new", options->always_new,
-      "A new batch, also where this input was worked through before: it counts once more. "
-      "One that was cut off goes on");
+         "--new", options->always_new,
+         "A new batch, also where this input was worked through before: it counts once more. "
+         "One that was cut off goes on")
+      ->excludes(request_id);
   run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
   processor::AddHandlerOptions(run, &options->handlers);
   run->add_flag("--allow-plaintext", options->handlers.allow_plaintext,

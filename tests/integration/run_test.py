@@ -164,6 +164,8 @@ class RunTest(MusterTest):
     def test_a_request_id_never_makes_a_second_batch(self):
         data = self.retail_rows((3, "0.1", "7", "France"))
         self.run_job(data, "--request-id", "march")
+        twice = self.muster(*self.run_arguments(data, "--request-id", "march", "--new"))
+        self.assertEqual(twice.returncode, 2, twice.stderr)
         code, result, _ = self.run_job(data, "--request-id", "march")
         self.assertEqual((code, result["batch"]), (0, 1))
         job = self.write("job.yaml", harness.RETAIL_JOB.read_text().replace(
