@@ -63,7 +63,7 @@ const Magic kMagics[] = {
     {0, "7z\xBC\xAF\x27\x1C", "a 7-Zip archive", "unpack it first, for example with 7z x FILE"},
     {0, "Rar!\x1A\x07", "a RAR archive", "unpack it first"},
     {257, "ustar", "a tar archive",
-     "unpack it first, for example with tar -xf FILE, and submit the files in it"},
+     "unpack it first, for example with tar -xf FILE, and submit the files in it", true},
     {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "an old workbook or document of Microsoft Office",
      "save its sheet as CSV UTF-8 first"},
     {0, "PAR1", "a Parquet file", kExport, true},

@@ -127,7 +127,11 @@ bool YamlValue::ReadTextOrEmpty(std::string* out) const {
 
 bool YamlValue::ReadName(std::string* out) const {
   if (!present_) return false;
-  if (!node_.IsScalar() || !IsName(Raw()) || (IsPlain() && LooksLikeWord(Raw()))) {
+  if (IsPlain() && IsName(Raw()) && LooksLikeWord(Raw())) {
+    Problem(absl::StrCat("must be a name; write it in quotes: \"", Raw(), "\""));
+    return false;
+  }
+  if (!node_.IsScalar() || !IsName(Raw())) {
     MustBe(absl::StrCat("a name: a lower-case letter, then letters, digits, '_' or '-', ",
                         kMaxNameBytes, " at most"));
     return false;

@@ -113,6 +113,12 @@ class RefusedInputTest(MusterTest):
             job = self.write("broken.yaml", broken)
             self.refuses(data, *words, job=job)
 
+    def test_a_word_of_yaml_is_a_name_only_in_quotes(self):
+        data = self.write("in.csv", f"{HEADER}\n{GOOD}\n")
+        text = harness.RETAIL_JOB.read_text()
+        job = self.write("broken.yaml", text.replace("name: retail", "name: on", 1))
+        self.refuses(data, 'name: must be a name; write it in quotes: "on"', job=job)
+
     def test_job_check_says_what_run_would(self):
         job = self.write("broken.yaml", harness.RETAIL_JOB.read_text().replace(
             "partitions:", "partition:"))
@@ -120,6 +126,25 @@ class RefusedInputTest(MusterTest):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"broken\.yaml:\d+:\d+: ")
         self.assertEqual(self.muster("job", "check", harness.RETAIL_JOB).returncode, 0)
+
+
+class TakenInputTest(MusterTest):
+    def test_a_text_that_has_a_word_of_an_archive_where_an_archive_has_it(self):
+        self.write("count.py", COUNT_PY)
+        data = self.write("in.txt", "m".rjust(257) + "ustard\n")
+        self.assertEqual(data.read_bytes()[257:262], b"ustar")
+        code, result, errors = self.run_job(data, job=self.write("job.yaml", LINES_JOB))
+        self.assertEqual((code, result["rejected"]), (0, 0), errors)
+
+
+class NamesOfSqliteTest(MusterTest):
+    def test_a_group_that_is_called_as_a_function_of_sqlite(self):
+        self.write("count.py", COUNT_PY.replace('"all"', '"pragma_table_info"'))
+        job = self.write("job.yaml", LINES_JOB.replace("name: all", "name: pragma_table_info"))
+        code, _, errors = self.run_job(self.write("in.txt", "a\nb\n"), job=job)
+        self.assertEqual(code, 0, errors)
+        checked = self.muster("check", "--data-dir", self.data_dir)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
 
 class RecordsOfSeveralLinesTest(MusterTest):

@@ -67,12 +67,12 @@ absl::Status Copy(Connection* connection, const std::string& table, absl::string
 }
 
 absl::StatusOr<std::string> FirstColumn(Connection* connection, const std::string& table) {
-  MUSTER_ASSIGN_OR_RETURN(Statement query,
-                          connection->Prepare("SELECT name FROM pragma_table_info(?) "
-                                              "WHERE cid = 0"));
-  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Bind(table).Step());
+  // Not the function pragma_table_info: a group may have that name.
+  MUSTER_ASSIGN_OR_RETURN(Statement query, connection->Prepare(absl::StrCat(
+                                               "PRAGMA table_info(", QuoteIdentifier(table), ")")));
+  MUSTER_ASSIGN_OR_RETURN(const bool found, query.Step());
   if (!found) return absl::DataLossError(absl::StrCat("table '", table, "' is not there"));
-  return std::string(query.Text(0));
+  return std::string(query.Text(1));
 }
 
 // A table with rows of batches, and what selects those of one.
