@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include <array>
-#include <cstdlib>
+#include <new>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -19,9 +19,9 @@ constexpr size_t kFingerprintBytes = 16;
 
 Fingerprint128 FromXxh(XXH128_hash_t hash) { return {.high = hash.high64, .low = hash.low64}; }
 
-// SHA-256 and XXH3 in memory can fail only for lack of memory, which ends the process anyway.
+// SHA-256 and XXH3 in memory can fail only for lack of memory.
 void CheckOk(bool ok) {
-  if (!ok) std::abort();
+  if (!ok) throw std::bad_alloc();
 }
 
 struct FreeEvp {
