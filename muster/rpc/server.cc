@@ -17,6 +17,7 @@
 #include "muster/rpc/health_service.h"
 #include "muster/rpc/limits.h"
 #include "muster/rpc/policy_guard.h"
+#include "muster/rpc/queued_calls.h"
 #include "muster/rpc/reflection_limiter.h"
 
 namespace muster::rpc {
@@ -169,30 +170,26 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   }
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
   MUSTER_RETURN_IF_ERROR(server->Listen(options, std::move(inherited), &builder));
-  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
+  server->health_ = std::make_unique<HealthService>(NamesOf(services));
+  std::vector<QueuedCalls*> queued = {server->health_.get()};
   for (const ServedService& served : services) {
     builder.RegisterService(served.service);
-    if (served.queued != nullptr) queues.push_back(builder.AddCompletionQueue());
+    if (served.queued != nullptr) queued.push_back(served.queued);
   }
-  server->health_ =
-      std::make_unique<HealthService>(NamesOf(services), builder.AddCompletionQueue());
   builder.RegisterService(server->health_.get());
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues(queued.size());
+  for (auto& queue : queues) queue = builder.AddCompletionQueue();
   if (options.otherwise) {
     server->fallback_ = std::make_unique<FallbackService>(options.otherwise);
     builder.RegisterCallbackGenericService(server->fallback_.get());
   }
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
-    server->health_->End();
     for (const auto& queue : queues) Discard(queue.get());
     return absl::InternalError("gRPC did not start the server");
   }
-  server->health_->Serve();
-  for (const ServedService& served : services) {
-    if (served.queued == nullptr) continue;
-    served.queued->Serve(std::move(queues[server->queued_.size()]));
-    server->queued_.push_back(served.queued);
-  }
+  for (size_t i = 0; i < queued.size(); ++i) queued[i]->Serve(std::move(queues[i]));
+  server->queued_ = std::move(queued);
   server->acceptor_->Start();
   return server;
 }
@@ -256,13 +253,11 @@ void Server::End(absl::Duration grace, absl::FunctionRef<void()> stop_accepting)
   base::MutexLock lock(&drain_mu_);
   if (drained_ || server_ == nullptr) return;
   drained_ = true;
-  health_->Drain();
   for (QueuedCalls* const queued : queued_) queued->Drain();
   stop_accepting();  // before the server, which drops a connection that comes later, and leaks it
   server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(grace, kMaxGrace)));
   server_->Wait();
   for (QueuedCalls* const queued : queued_) queued->End();
-  health_->End();
 }
 
 }  // namespace muster::rpc

@@ -63,8 +63,9 @@ grpc::Status Answer(const grpc::ServerContext& context, Work work,
 // service begins with Answer, which refuses calls that come too late.
 
 class ConnectionAcceptor;
-class HealthService;
 class FallbackService;
+class HealthService;
+class QueuedCalls;
 
 struct ServerOptions {
   // HOST:PORT each; at least one. Port 0: one that is free.
@@ -87,20 +88,6 @@ struct ServerOptions {
   size_t max_connections = kMaxConnections;
   telemetry::Registry* metrics = nullptr;  // measures the calls; null: nothing does; not owned
   base::Clock* clock = base::RealClock();  // not owned
-};
-
-// QueuedCalls: calls of a service that hold no thread while they wait, because they run over a
-// completion queue: for streams that stay open for long.
-class QueuedCalls {
- public:
-  virtual ~QueuedCalls() = default;
-
-  // The server has started: takes calls from `queue` from now on.
-  virtual void Serve(std::unique_ptr<grpc::ServerCompletionQueue> queue) = 0;
-  // The server is about to stop: ends the calls, and expects no more. Calling it twice is fine.
-  virtual void Drain() = 0;
-  // The server has stopped. Returns when all calls are over, and the queue is empty.
-  virtual void End() = 0;
 };
 
 struct ServedService {
@@ -164,7 +151,7 @@ class Server {
   std::unique_ptr<HealthService> health_;
   std::unique_ptr<FallbackService> fallback_;  // null: there is none
   std::vector<std::string> addresses_;
-  std::vector<QueuedCalls*> queued_;  // that serve; not owned
+  std::vector<QueuedCalls*> queued_;  // that serve, health first; not owned
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<ConnectionAcceptor> acceptor_;  // hands connections to server_
   base::Mutex drain_mu_;  // held while draining, so that a second Drain waits

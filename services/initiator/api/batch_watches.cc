@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/retry.h"
-#include "muster/rpc/queued_call.h"
+#include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
 
@@ -43,55 +43,31 @@ bool IsOver(const v1::BatchStatus& status) {
 
 }  // namespace
 
-// A step is decided under the lock (NextLocked) and done without it. After a decision to write,
-// `writing_` stays set, and the call is not finished while it is: so the call, and this object,
-// live until the deciding thread has done the write.
-class BatchWatches::Watcher final : public rpc::QueuedCall {
+class BatchWatches::Watcher final : public rpc::WritingCall {
  public:
-  explicit Watcher(BatchWatches* watches) : watches_(watches) {
-    {
-      base::MutexLock lock(&watches_->mu_);
-      ++watches_->calls_;
-    }
+  explicit Watcher(BatchWatches* watches) : WritingCall(watches), watches_(watches) {
     context_.AsyncNotifyWhenDone(&over_);
-    watches_->request_(&context_, &request_, &stream_, watches_->queue_.get(), &begun_);
+    watches_->request_(&context_, &request_, &stream_, watches_->queue(), &begun_);
   }
   ~Watcher() override {
     base::MutexLock lock(&watches_->mu_);
     if (is_watching_) LeaveLocked();
-    if (--watches_->calls_ == 0) watches_->call_over_.NotifyAll();
   }
 
-  void On(Event event, bool ok) override {
-    if (event == Event::kBegun && !ok) {
-      delete this;
-      return;
+  void Do(Action action) override {
+    if (action == Action::kWrite) {
+      // It goes at once: a watcher waits for long, and most have nothing to write.
+      const auto response = std::move(response_);
+      stream_.Write(*response, &written_);
     }
-    if (event == Event::kBegun) Begin();
-    Action action = Action::kNone;
-    bool nothing_to_come = false;
-    {
-      base::MutexLock lock(&watches_->mu_);
-      NoteLocked(event, ok);
-      nothing_to_come = over_seen_ && finish_seen_;
-      action = watches_->NextLocked(this);
-    }
-    Do(action);
-    if (nothing_to_come) delete this;
-  }
-
-  void Do(Action action) {
-    if (action == Action::kWrite) stream_.Write(*response_, &written_);
     if (action == Action::kFinish) {
       stream_.Finish(rpc::ToGrpc(rpc::WithAdvice(end_)), &finished_);
     }
   }
 
  private:
-  friend class BatchWatches;
-
-  void Begin() {
-    watches_->Expect();
+  void Begin() override {
+    if (watches_->expects_more()) new Watcher(watches_);
     batch_ = request_.batch();
     revision_ = request_.after_revision();
     // Whatever else the caller has sent goes at once: a watch lasts for long.
@@ -133,37 +109,34 @@ class BatchWatches::Watcher final : public rpc::QueuedCall {
     response_ = std::make_unique<v1::WatchBatchResponse>();
     *response_->mutable_status() = *watched.status;
     response_->mutable_status()->set_revision(revision_);
-    writing_ = true;
   }
 
-  void NoteLocked(Event event, bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(watches_->mu_) {
-    switch (event) {
-      case Event::kBegun:
-        break;
-      case Event::kWritten:
-        writing_ = false;
-        response_.reset();  // a watcher waits for long, and most have nothing to write
-        left_ |= !ok;
-        break;
-      case Event::kFinished:
-        finish_seen_ = true;
-        break;
-      case Event::kOver:
-        over_seen_ = left_ = true;
-        break;
+  Action DecideLocked() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(watches_->mu_) {
+    if (left_) {
+      EndWith(absl::CancelledError("the caller of this watch has left"));
+    } else if (watches_->draining_) {
+      EndWith(absl::UnavailableError("this initiator is about to stop: watch on"));
     }
+    if (!ends_) {
+      const Watched& watched = watches_->watched_[batch_];
+      if (watched.done < waits_for_) return Action::kNone;
+      if (!watched.error.ok()) {
+        EndWith(watched.error);
+      } else if (told_ != watched.version) {
+        Take(watched);
+        return Action::kWrite;
+      } else if (IsOver(*watched.status)) {
+        EndWith(absl::OkStatus());
+      }
+    }
+    return ends_ ? Action::kFinish : Action::kNone;
   }
 
   BatchWatches* const watches_;  // not owned
-  grpc::ServerContext context_;
   v1::WatchBatchRequest request_;
   uint64_t batch_ = 0;
   Writer stream_{&context_};
-  Tag begun_{this, Event::kBegun};
-  Tag written_{this, Event::kWritten};
-  Tag finished_{this, Event::kFinished};
-  Tag over_{this, Event::kOver};
-  // All guarded by the lock of `watches_`; the response is gRPC's while `writing_`.
+  // All guarded by the lock of `watches_`, but the response is of the thread that writes it.
   std::unique_ptr<v1::WatchBatchResponse> response_;
   uint64_t revision_ = 0;  // of the last status that was written
   uint64_t told_ = 0;      // its version
@@ -172,10 +145,6 @@ class BatchWatches::Watcher final : public rpc::QueuedCall {
   absl::Status end_;   // what the call ends with
   bool ends_ = false;  // with `end_`, as soon as nothing is written
   bool is_watching_ = false;
-  bool writing_ = false;
-  bool left_ = false;       // the peer has gone
-  bool finishing_ = false;  // Finish was decided on
-  bool finish_seen_ = false, over_seen_ = false;
 };
 
 BatchWatches::BatchWatches(Source source, Request request, base::Clock* clock, size_t max_watches)
@@ -186,11 +155,7 @@ BatchWatches::BatchWatches(Source source, Request request, base::Clock* clock, s
 
 BatchWatches::~BatchWatches() { End(); }
 
-void BatchWatches::Serve(std::unique_ptr<grpc::ServerCompletionQueue> queue) {
-  queue_ = std::move(queue);
-  Expect();
-  thread_ = std::thread([this] { rpc::RunCalls(queue_.get()); });
-}
+void BatchWatches::ExpectFirst() { new Watcher(this); }
 
 void BatchWatches::Drain() {
   std::vector<Step> steps;
@@ -204,30 +169,14 @@ void BatchWatches::Drain() {
   Do(steps);
 }
 
-// Nothing may be begun on a queue that was shut down, so the calls come to their end before.
 void BatchWatches::End() {
-  if (std::exchange(ended_, true) || queue_ == nullptr) return;
-  {
-    base::MutexLock lock(&mu_);
-    draining_ = true;
-    while (calls_ > 0) call_over_.Wait(&mu_);
-  }
-  queue_->Shutdown();
-  thread_.join();
+  QueuedCalls::End();
   if (rounds_.joinable()) {
     rounds_.request_stop();
     source_.announce();
     rounds_.join();
   }
   workers_.reset();
-}
-
-void BatchWatches::Expect() {
-  {
-    base::MutexLock lock(&mu_);
-    if (draining_) return;
-  }
-  new Watcher(this);
 }
 
 void BatchWatches::BeginRounds() {
@@ -297,37 +246,6 @@ void BatchWatches::ForgetLocked(uint64_t batch) {
   const auto watched = watched_.find(batch);
   if (watched == watched_.end()) return;
   if (watched->second.watchers.empty() && !watched->second.under_way) watched_.erase(watched);
-}
-
-BatchWatches::Action BatchWatches::NextLocked(Watcher* watcher) {
-  if (watcher->writing_ || watcher->finishing_) return Action::kNone;
-  if (watcher->left_) {
-    watcher->EndWith(absl::CancelledError("the caller of this watch has left"));
-  } else if (draining_) {
-    watcher->EndWith(absl::UnavailableError("this initiator is about to stop: watch on"));
-  }
-  if (!watcher->ends_) {
-    const Watched& watched = watched_[watcher->batch_];
-    if (watched.done < watcher->waits_for_) return Action::kNone;
-    if (!watched.error.ok()) {
-      watcher->EndWith(watched.error);
-    } else if (watcher->told_ != watched.version) {
-      watcher->Take(watched);
-      return Action::kWrite;
-    } else if (IsOver(*watched.status)) {
-      watcher->EndWith(absl::OkStatus());
-    }
-  }
-  if (!watcher->ends_) return Action::kNone;
-  watcher->finishing_ = true;
-  return Action::kFinish;
-}
-
-void BatchWatches::Do(const std::vector<Step>& steps) {
-  for (const auto& [watcher, action] : steps) {
-    // One that has nothing to do may be gone by now.
-    if (action != Action::kNone) watcher->Do(action);
-  }
 }
 
 }  // namespace muster::initiator::api

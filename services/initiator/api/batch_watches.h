@@ -23,7 +23,6 @@
 #include <set>
 #include <stop_token>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,7 +34,7 @@
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 #include "muster/base/worker_pool.h"
-#include "muster/rpc/server.h"
+#include "muster/rpc/queued_calls.h"
 #include "muster/v1/batch_service.pb.h"
 
 namespace muster::initiator::api {
@@ -67,14 +66,11 @@ class BatchWatches final : public rpc::QueuedCalls {
 
   // rpc::QueuedCalls. Drain ends running calls with Unavailable: their clients watch on elsewhere,
   // or here, after the restart.
-  void Serve(std::unique_ptr<grpc::ServerCompletionQueue> queue) override ABSL_LOCKS_EXCLUDED(mu_);
   void Drain() override ABSL_LOCKS_EXCLUDED(mu_);
   void End() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   class Watcher;
-  enum class Action { kNone, kWrite, kFinish };
-  using Step = std::pair<Watcher*, Action>;
 
   // A batch that is watched.
   struct Watched {
@@ -88,8 +84,7 @@ class BatchWatches final : public rpc::QueuedCalls {
     absl::Status error;                             // ends its watches
   };
 
-  // Waits for the next call, unless there will be none.
-  void Expect() ABSL_LOCKS_EXCLUDED(mu_);
+  void ExpectFirst() override;
   // Begins rounds with the first watcher.
   void BeginRounds() ABSL_LOCKS_EXCLUDED(mu_);
   void RunRounds(const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(mu_);
@@ -98,31 +93,20 @@ class BatchWatches final : public rpc::QueuedCalls {
   void Tell(uint64_t batch) ABSL_LOCKS_EXCLUDED(mu_);
   // Forgets a batch that is neither watched nor under way.
   void ForgetLocked(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The next step of `watcher`. The caller must do it, after releasing the lock: until then the
-  // watcher stays alive.
-  Action NextLocked(Watcher* watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  static void Do(const std::vector<Step>& steps);
 
   const Source source_;
   const Request request_;
   base::Clock* const clock_;  // not owned
   const size_t max_watches_;
-  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
-  bool ended_ = false;  // for Serve and End
 
-  base::Mutex mu_;
-  base::CondVar call_over_;
   base::CondVar told_;
-  bool draining_ ABSL_GUARDED_BY(mu_) = false;
-  int calls_ ABSL_GUARDED_BY(mu_) = 0;  // those still waited for, too; each deletes itself
   size_t watches_ ABSL_GUARDED_BY(mu_) = 0;
   int under_way_ ABSL_GUARDED_BY(mu_) = 0;  // batches
   std::map<uint64_t, Watched> watched_ ABSL_GUARDED_BY(mu_);
 
   // Only of the queue's thread, and of End when that has ended.
   std::unique_ptr<base::WorkerPool> workers_;
-  std::jthread rounds_;
-  std::thread thread_;  // last: it uses all of these
+  std::jthread rounds_;  // last: it uses all of these
 };
 
 }  // namespace muster::initiator::api

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "grpcpp/server_context.h"
 #include "grpcpp/support/async_unary_call.h"
-#include "muster/rpc/queued_call.h"
+#include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 
 namespace muster::initiator::call {
@@ -27,28 +26,16 @@ absl::Status Validate(const v1::CallRequest& request) {
 // Exactly one of the gatherer's answer, a refusal and Leave leads to Finish.
 class CallService::Caller final : public rpc::QueuedCall {
  public:
-  explicit Caller(CallService* service) : service_(service) {
-    {
-      base::MutexLock lock(&service_->mu_);
-      ++service_->calls_;
-    }
+  explicit Caller(CallService* service) : QueuedCall(service), service_(service) {
     context_.AsyncNotifyWhenDone(&over_);
-    service_->RequestCall(&context_, &request_, &writer_, service_->queue_.get(),
-                          service_->queue_.get(), &begun_);
-  }
-  ~Caller() override {
-    base::MutexLock lock(&service_->mu_);
-    if (--service_->calls_ == 0) service_->call_over_.NotifyAll();
+    service_->RequestCall(&context_, &request_, &writer_, service_->queue(), service_->queue(),
+                          &begun_);
   }
 
-  void On(Event event, bool ok) override {
+  void On(Event event, bool) override {
     switch (event) {
       case Event::kBegun:
-        if (!ok) {
-          delete this;
-          return;
-        }
-        service_->Expect();
+        if (service_->expects_more()) new Caller(service_);
         Begin();
         return;
       case Event::kWritten:  // there is only Finish
@@ -93,12 +80,8 @@ class CallService::Caller final : public rpc::QueuedCall {
   }
 
   CallService* const service_;  // not owned
-  grpc::ServerContext context_;
   v1::CallRequest request_;
   grpc::ServerAsyncResponseWriter<v1::CallResponse> writer_{&context_};
-  Tag begun_{this, Event::kBegun};
-  Tag finished_{this, Event::kFinished};
-  Tag over_{this, Event::kOver};
   // Of the queue's thread.
   std::optional<uint64_t> number_;  // once the gatherer has it
   bool is_finished_ = false;
@@ -107,38 +90,11 @@ class CallService::Caller final : public rpc::QueuedCall {
 
 CallService::~CallService() { End(); }
 
-void CallService::Serve(std::unique_ptr<grpc::ServerCompletionQueue> queue) {
-  queue_ = std::move(queue);
-  Expect();
-  thread_ = std::thread([this] { rpc::RunCalls(queue_.get()); });
-}
+void CallService::ExpectFirst() { new Caller(this); }
 
 void CallService::Drain() {
-  {
-    base::MutexLock lock(&mu_);
-    draining_ = true;
-  }
+  QueuedCalls::Drain();
   gatherer_->Drain();
-}
-
-// Nothing may be begun on a queue that was shut down, so the calls come to their end before.
-void CallService::End() {
-  if (std::exchange(ended_, true) || queue_ == nullptr) return;
-  Drain();
-  {
-    base::MutexLock lock(&mu_);
-    while (calls_ > 0) call_over_.Wait(&mu_);
-  }
-  queue_->Shutdown();
-  thread_.join();
-}
-
-void CallService::Expect() {
-  {
-    base::MutexLock lock(&mu_);
-    if (draining_) return;
-  }
-  new Caller(this);
 }
 
 }  // namespace muster::initiator::call
