@@ -13,16 +13,15 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/clock.h"
-#include "muster/base/damage.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/os/durable_file.h"
 #include "muster/rocksdb/directory.h"
+#include "muster/rocksdb/log_guard.h"
 #include "muster/rocksdb/options.h"
 #include "muster/telemetry/catalogue.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
-#include "rocksdb/file_system.h"
 #include "rocksdb/status.h"
 #include "rocksdb/write_batch.h"
 
@@ -39,150 +38,6 @@ extern "C" const char* __tsan_default_suppressions() {
 #endif
 
 namespace muster::rocksdb {
-
-namespace {
-
-absl::StatusCode IoCode(const ::rocksdb::Status& status) {
-  return IsDiskFull(status) ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable;
-}
-
-absl::StatusCode CodeOf(const ::rocksdb::Status& status) {
-  if (status.IsMemoryLimit()) return absl::StatusCode::kResourceExhausted;
-  switch (status.code()) {
-    case ::rocksdb::Status::kNotFound:
-      return absl::StatusCode::kNotFound;
-    case ::rocksdb::Status::kCorruption:
-      return absl::StatusCode::kDataLoss;
-    case ::rocksdb::Status::kIOError:
-      return IoCode(status);
-    // RocksDB says so of a read-only database, and of a feature that the database lacks.
-    case ::rocksdb::Status::kNotSupported:
-    case ::rocksdb::Status::kInvalidArgument:
-      return absl::StatusCode::kFailedPrecondition;
-    case ::rocksdb::Status::kBusy:
-    case ::rocksdb::Status::kTryAgain:
-    case ::rocksdb::Status::kTimedOut:
-    case ::rocksdb::Status::kIncomplete:
-    case ::rocksdb::Status::kAborted:
-    case ::rocksdb::Status::kShutdownInProgress:
-      return absl::StatusCode::kUnavailable;
-    default:
-      return absl::StatusCode::kInternal;
-  }
-}
-
-}  // namespace
-
-bool IsDiskFull(const ::rocksdb::Status& status) {
-  return status.IsNoSpace() || status.subcode() == ::rocksdb::Status::kSpaceLimit;
-}
-
-absl::Status ToStatus(const ::rocksdb::Status& status, absl::string_view context) {
-  if (status.ok()) return absl::OkStatus();
-  if (status.IsCorruption()) base::NoteDamage(base::Damaged::kStore);
-  return absl::Status(CodeOf(status), absl::StrCat(context, ": ", status.ToString()));
-}
-
-// Not inlined, so that it is a frame of its own in what a sanitizer reports.
-ABSL_ATTRIBUTE_NOINLINE std::string Copy(const ::rocksdb::Slice& slice) { return slice.ToString(); }
-
-// LogGuard: hides from RocksDB that its write-ahead log cannot be written or synced.
-//
-// Debian builds RocksDB with its assertions, and one of them ends the process when a log file that
-// met an error is written or synced again. With many writers that cannot be prevented: a writer
-// that began before the error has passed every check that Database could make. So the guard
-// reports success to RocksDB, remembers the failure and passes nothing on from then on, and
-// Database asks the guard before it acknowledges anything.
-//
-//   Append, Sync of a log   ──error──▶  failure()  ──▶  Database returns it to all callers
-//                                       later appends and syncs of logs: dropped, "OK"
-//                                       new files of any kind: refused
-//
-// New files are refused so that no flush makes part of what was never logged durable.
-//
-// Thread-safe.
-class LogGuard final : public ::rocksdb::FileSystemWrapper {
- public:
-  explicit LogGuard(const std::shared_ptr<::rocksdb::FileSystem>& target)
-      : ::rocksdb::FileSystemWrapper(target) {}
-
-  const char* Name() const override { return "muster.LogGuard"; }
-
-  // What failed first; OK as long as nothing has.
-  ::rocksdb::IOStatus failure() const;
-
-  ::rocksdb::IOStatus NewWritableFile(const std::string& name,
-                                      const ::rocksdb::FileOptions& options,
-                                      std::unique_ptr<::rocksdb::FSWritableFile>* file,
-                                      ::rocksdb::IODebugContext* debug) override;
-
- private:
-  class LogFile;
-
-  // Always returns OK; if `status` is an error, failure() keeps it.
-  ::rocksdb::IOStatus Keep(const ::rocksdb::IOStatus& status);
-
-  std::atomic<bool> failed_{false};
-  mutable base::Mutex mu_;
-  ::rocksdb::IOStatus failure_ ABSL_GUARDED_BY(mu_);
-};
-
-using ::rocksdb::IODebugContext;
-using ::rocksdb::IOOptions;
-using ::rocksdb::IOStatus;
-
-class LogGuard::LogFile final : public ::rocksdb::FSWritableFileOwnerWrapper {
- public:
-  LogFile(std::unique_ptr<::rocksdb::FSWritableFile> file, LogGuard* guard)
-      : ::rocksdb::FSWritableFileOwnerWrapper(std::move(file)), guard_(guard) {}
-
-  IOStatus Append(const ::rocksdb::Slice& data, const IOOptions& options,
-                  IODebugContext* debug) override {
-    if (guard_->failed_) return IOStatus::OK();
-    return guard_->Keep(FSWritableFileOwnerWrapper::Append(data, options, debug));
-  }
-  IOStatus Append(const ::rocksdb::Slice& data, const IOOptions& options,
-                  const ::rocksdb::DataVerificationInfo& info, IODebugContext* debug) override {
-    if (guard_->failed_) return IOStatus::OK();
-    return guard_->Keep(FSWritableFileOwnerWrapper::Append(data, options, info, debug));
-  }
-  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
-    if (guard_->failed_) return IOStatus::OK();
-    return guard_->Keep(FSWritableFileOwnerWrapper::Sync(options, debug));
-  }
-  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
-    if (guard_->failed_) return IOStatus::OK();
-    return guard_->Keep(FSWritableFileOwnerWrapper::Fsync(options, debug));
-  }
-
- private:
-  LogGuard* const guard_;  // not owned
-};
-
-IOStatus LogGuard::failure() const {
-  if (!failed_) return IOStatus::OK();
-  base::MutexLock lock(&mu_);
-  return failure_;
-}
-
-IOStatus LogGuard::NewWritableFile(const std::string& name, const ::rocksdb::FileOptions& options,
-                                   std::unique_ptr<::rocksdb::FSWritableFile>* file,
-                                   IODebugContext* debug) {
-  if (failed_) return IOStatus::IOError("the write-ahead log failed before", name);
-  IOStatus status = FileSystemWrapper::NewWritableFile(name, options, file, debug);
-  if (status.ok() && absl::EndsWith(name, ".log")) {
-    *file = std::make_unique<LogFile>(std::move(*file), this);
-  }
-  return status;
-}
-
-IOStatus LogGuard::Keep(const IOStatus& status) {
-  if (status.ok()) return IOStatus::OK();
-  base::MutexLock lock(&mu_);
-  if (failure_.ok()) failure_ = status;
-  failed_ = true;
-  return IOStatus::OK();
-}
 
 namespace {
 

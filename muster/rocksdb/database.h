@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Database: a RocksDB directory, opened the way muster needs it; and RocksDB's outcomes as
-// absl::Status.
+// Database: a RocksDB directory opened the way muster wants it: bounded memory, one owner, quiet
+// logs, absl::Status. It hides how RocksDB is configured, not RocksDB: callers use db() and
+// family() with RocksDB's own types.
 #pragma once
 
 #include <atomic>
@@ -14,11 +15,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "muster/base/check.h"
 #include "muster/base/mutex.h"
+#include "muster/rocksdb/conversions.h"
 #include "muster/telemetry/registry.h"
-#include "rocksdb/slice.h"
 
 namespace rocksdb {
 class ColumnFamilyHandle;
@@ -30,34 +30,6 @@ class WriteBatch;
 }  // namespace rocksdb
 
 namespace muster::rocksdb {
-
-// `context` goes before the message and should name the operation and the thing it was done to.
-//   NotFound            no such key
-//   DataLoss            a block or record is corrupt
-//   ResourceExhausted   the disk is full, or a quota or memory limit was met
-//   FailedPrecondition  the database was opened read-only, or its options do not fit its files
-//   Unavailable         input or output failed, or RocksDB is busy: try again
-//   Internal            anything else
-absl::Status ToStatus(const ::rocksdb::Status& status, absl::string_view context);
-
-// The disk is full, or a quota was met.
-bool IsDiskFull(const ::rocksdb::Status& status);
-
-// Conversions between RocksDB's view of bytes and Abseil's.
-
-inline ::rocksdb::Slice ToSlice(absl::string_view text) { return {text.data(), text.size()}; }
-inline absl::string_view ToView(const ::rocksdb::Slice& slice) {
-  return {slice.data(), slice.size()};
-}
-
-// Copies the bytes that an iterator stands on, while RocksDB writes to memory beside them.
-// ThreadSanitizer does not see how RocksDB orders the two; it ignores this copy, and only this
-// copy.
-std::string Copy(const ::rocksdb::Slice& slice);
-
-// Database: a RocksDB directory opened the way muster wants it: bounded memory, one owner, quiet
-// logs, absl::Status. It hides how RocksDB is configured, not RocksDB: callers use db() and
-// family() with RocksDB's own types.
 
 class LogGuard;
 
