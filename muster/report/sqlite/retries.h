@@ -15,7 +15,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "muster/report/report_store.h"
 #include "muster/report/retry.h"
@@ -23,18 +22,7 @@
 
 namespace muster::report::sqlite {
 
-// Where what is selected of a complete batch stands: all that is named, or of all the items that
-// were given up, as far as they are not claimed, until they have `max` transactions, and one more.
-// Reads all of the batch's rejections, or items, which takes too long for a transaction that
-// writes: only a redrive changes those of a complete batch. Statuses are those of
-// ReportStore::ClaimRejections.
-absl::StatusOr<std::vector<report::RejectionPosition>> FindSelected(
-    Connection* connection, uint64_t batch, const report::RetrySelection& which, int64_t max);
-
-// As ReportStore's, in the caller's transaction; `found` is what FindSelected found.
-absl::StatusOr<report::RetryClaims> ClaimRejections(
-    Connection* connection, uint64_t batch, const report::RetrySelection& which,
-    absl::Span<const report::RejectionPosition> found, int64_t max, absl::Time now);
+// As ReportStore's, in the caller's transaction.
 absl::StatusOr<int64_t> RecordRetry(Connection* connection, uint64_t batch, int64_t retry,
                                     absl::Span<const report::RetriedTransaction> transactions,
                                     uint64_t retried_in);

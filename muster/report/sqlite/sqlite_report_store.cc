@@ -12,7 +12,7 @@
 #include "muster/report/sqlite/connection.h"
 #include "muster/report/sqlite/group_commit.h"
 #include "muster/report/sqlite/identity.h"
-#include "muster/report/sqlite/retries.h"
+#include "muster/report/sqlite/retry_claims.h"
 #include "muster/report/sqlite/schema.h"
 #include "muster/report/sqlite/sqlite_report_reader.h"
 #include "muster/report/sqlite/sqlite_report_writer.h"

@@ -10,6 +10,7 @@
 #include "muster/report/sqlite/output_rows.h"
 #include "muster/report/sqlite/removal.h"
 #include "muster/report/sqlite/retries.h"
+#include "muster/report/sqlite/retry_claims.h"
 #include "muster/report/sqlite/schema.h"
 #include "muster/report/sqlite/sqlite_report_reader.h"
 #include "muster/report/sqlite/write_ahead_log.h"
