@@ -75,6 +75,10 @@ bool IsTenantKey(absl::string_view key) {
   return absl::StartsWith(key, kTenantPrefix) || absl::StartsWith(key, kHiddenPrefix);
 }
 
+bool IsReserved(absl::string_view request_id) {
+  return NumberOfCopy(request_id).has_value() || IsTenantKey(request_id);
+}
+
 std::string ItemsKey(uint64_t number, uint64_t first_index) {
   std::string key = BatchKey(number);
   muster::rocksdb::AppendKey(first_index, &key);

@@ -50,6 +50,8 @@ std::string TenantKey(absl::string_view tenant, absl::string_view request_id, ui
 std::string TenantKey(absl::string_view tenant, absl::string_view request_id);
 // Whether it is of either form.
 bool IsTenantKey(absl::string_view key);
+// Whether a record of the family "requests" that is none of a request may have this key.
+bool IsReserved(absl::string_view request_id);
 std::string ItemsKey(uint64_t number, uint64_t first_index);
 // Above all of them, and below those of the next batch.
 std::string ItemsEnd(uint64_t number);
