@@ -1,148 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/initiator/retention/remover.h"
 
-#include <filesystem>
-#include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "muster/backend/backend.h"
-#include "muster/item/queue_names.h"
 #include "muster/item/work_item_codec.h"
-#include "muster/os/temp_dir.h"
-#include "muster/report/report_client.h"
-#include "muster/report/report_store.h"
-#include "muster/v1/work_item.pb.h"
-#include "tests/fakes/base/fake_clock.h"
-#include "tests/fakes/job/job_text.h"
+#include "services/initiator/retention/remover_fixture.h"
 
 namespace muster::initiator::retention {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr ledger::Retention kRetention = {
-    .content = absl::Hours(1), .items = absl::Hours(24), .batch = absl::Hours(240)};
-
-class BatchRemoverTest : public ::testing::Test {
- protected:
-  // A batch of two items: the first in its message, the second in a blob.
-  void Create(uint64_t number, std::optional<ledger::Retention> retention = kRetention,
-              bool claimed = false) {
-    ledger::Batch batch;
-    batch.number = number;
-    batch.request_id = absl::StrCat("request ", number);
-    batch.job = "shop";
-    batch.job_definition = job_definition_;
-    batch.content = "the content";
-    batch.created = clock_.Now();
-    batch.retention = retention;
-    batch.request_claimed = claimed;
-    const uint64_t large = item::kInlinePayloadBytes + 1;
-    ASSERT_TRUE(ledger_
-                    ->Create(batch, {{0, 10, 1, 1, base::Fingerprint("a")},
-                                     {10, large, 2, 1, base::Fingerprint("b")}})
-                    .ok());
-    ASSERT_TRUE(blobs_->Put(item::BlobName(number, 1), "a large item").ok());
-    report::BatchShape shape;
-    shape.batch = number;
-    shape.job = "shop";
-    shape.job_revision = "1";
-    ASSERT_TRUE(report_->RegisterBatch(shape).ok());
-  }
-
-  void Complete(uint64_t number) {
-    ASSERT_TRUE(ledger_->Seal(number, 10).ok());
-    ASSERT_TRUE(ledger_->MarkComplete(number, clock_.Now()).ok());
-    // As its engine does.
-    ASSERT_TRUE(ledger_->NoteBlobsDeleted(number, clock_.Now()).ok());
-  }
-  void Cancel(uint64_t number) {
-    ASSERT_TRUE(ledger_->Cancel(number, clock_.Now(), "unwanted").ok());
-  }
-
-  // Completes at once, and claims its request id.
-  void CompleteClaimed(uint64_t number) {
-    Create(number, kRetention, /*claimed=*/true);
-    Complete(number);
-  }
-
-  // Counts the first of the batch's items as a dead letter, and the second.
-  void CountWithDeadLetter(uint64_t number, bool only_dead = false) {
-    report::CommitRequest commit;
-    commit.partition = "acme/out";
-    for (const uint64_t index : {0, 1}) {
-      if (only_dead && index == 1) continue;
-      report::CountedItem& item = commit.items.emplace_back();
-      item.batch = number;
-      item.index = index;
-      item.transactions = 1;
-      item.attempts = 1;
-      item.outcome =
-          index == 0 ? report::ItemOutcome::kDeadLettered : report::ItemOutcome::kAggregated;
-      if (index == 0) item.cause = "it is poison";
-      if (index == 1) item.aggregated = 1;
-    }
-    ASSERT_TRUE(report_->Commit(commit).ok());
-  }
-
-  // Removes all that is due.
-  void Sweep() {
-    for (;;) {
-      const absl::StatusOr<size_t> removed = remover_.RemoveDue(2);
-      ASSERT_TRUE(removed.ok()) << removed.status();
-      if (*removed == 0) return;
-    }
-  }
-
-  // What is left of a batch: "content items blob report ledger".
-  std::string Left(uint64_t number) {
-    const absl::StatusOr<ledger::Batch> batch = ledger_->Get(number);
-    std::vector<std::string> left;
-    if (batch.ok() && !batch->content.empty()) left.push_back("content");
-    if (!ledger_->Items(number, 0, 10)->empty()) left.push_back("items");
-    if (blobs_->Get(item::BlobName(number, 1)).ok()) left.push_back("blob");
-    if ((*report_->Read())->GetProgress(number).ok()) left.push_back("report");
-    if (batch.ok()) left.push_back("ledger");
-    return absl::StrJoin(left, " ");
-  }
-
-  // Files of the blob store; one more than before the first blob is one that is left.
-  int Files() const {
-    int files = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ / "blobs")) {
-      if (entry.is_regular_file()) ++files;
-    }
-    return files;
-  }
-
-  std::string job_definition_ = job::JobText("shop", "price");
-  const os::TempDir dir_;
-  const backend::DataDirUrls urls_{dir_.path()};
-  base::FakeClock clock_;
-  const std::unique_ptr<ledger::BatchLedger> ledger_ =
-      backend::OpenBatchLedger(urls_.ledger, backend::Mode::kReadWrite).value();
-  const std::unique_ptr<blob::BlobStore> blobs_ = backend::OpenBlobStore(urls_.blobs).value();
-  const int files_without_blobs_ = Files();
-  const std::unique_ptr<report::ReportStore> report_ =
-      backend::OpenReportStore(urls_.report, backend::Mode::kReadWrite, &clock_).value();
-  report::LocalReportClient report_client_{report_.get()};
-  absl::Status release_answer_;
-  std::vector<uint64_t> released_;
-  BatchRemover remover_{{ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_,
-                         [this](const ledger::Batch& batch) {
-                           released_.push_back(batch.number);
-                           return release_answer_;
-                         }}};
-};
 
 // A redrive of a dead letter reads its content, after the batch's content has gone, too.
 TEST_F(BatchRemoverTest, CopiesTheContentOfDeadLettersBeforeItGoes) {
@@ -168,113 +41,6 @@ TEST_F(BatchRemoverTest, CopiesTheContentOfDeadLettersBeforeItGoes) {
   clock_.Advance(kRetention.items - kRetention.content);
   EXPECT_EQ(*remover.RemoveDue(10), 1u);
   EXPECT_TRUE(absl::IsNotFound(blobs_->Get(item::BlobName(1, 0)).status())) << "it goes with them";
-}
-
-// Over the queue of job "shop".
-class DeadLetterRemoverTest : public BatchRemoverTest {
- protected:
-  DeadLetterRemoverTest() { EXPECT_TRUE(queues_->CreateQueue(queue_, {}).ok()); }
-
-  // Gives up the first item of the batch.
-  void GiveUp(uint64_t batch) {
-    v1::WorkItem dead;
-    dead.set_batch(batch);
-    dead.set_transactions(1);
-    dead.set_content_hash(base::Fingerprint("a").ToBytes());
-    queue::NewMessage message;
-    message.body = dead.SerializeAsString();
-    const auto put = queues_->Put(queue_, {&message, 1});
-    ASSERT_TRUE(put.ok()) << put.status();
-    const queue::DeadLetterRequest request{put->front().receipt, {"it is poison", 1, "w", {}}};
-    ASSERT_TRUE(queues_->DeadLetter(queue_, {&request, 1}).ok());
-  }
-
-  void CompleteWithDeadLetter(uint64_t batch) {
-    GiveUp(batch);
-    Create(batch);
-    CountWithDeadLetter(batch);
-    Complete(batch);
-  }
-
-  int64_t Poison() { return queues_->Stats(queue_)->poison; }
-
-  const std::unique_ptr<queue::QueueStore> queues_ =
-      backend::OpenQueueStore(urls_.queue, backend::Mode::kReadWrite, backend::Holders::kInProcess,
-                              &clock_)
-          .value();
-  const queue::QueueId queue_ = item::InputQueue("local", "shop", 0);
-  absl::Status drop_answer_;
-  BatchRemover dropper_{
-      {ledger_.get(), &report_client_, blobs_.get(), nullptr, &clock_, nullptr, nullptr, nullptr,
-       [this](const ledger::Batch& batch, std::set<uint64_t> items) {
-         return drop_answer_.ok() ? DropPoison(queues_.get(), "local", batch, std::move(items))
-                                  : drop_answer_;
-       }}};
-};
-
-// They kept the queues of a deleted job for ever, and the doctor advised a redrive that was
-// refused.
-TEST_F(DeadLetterRemoverTest, DropsDeadLettersOnceNobodyCanRedriveThem) {
-  CompleteWithDeadLetter(1);
-  GiveUp(2);
-  clock_.Advance(kRetention.content);
-  EXPECT_EQ(*dropper_.RemoveDue(10), 1u);
-  EXPECT_EQ(Poison(), 2) << "it can be redriven";
-  clock_.Advance(kRetention.items - kRetention.content);
-  EXPECT_EQ(*dropper_.RemoveDue(10), 1u);
-  EXPECT_EQ(Poison(), 1) << "of the other batch";
-}
-
-TEST_F(DeadLetterRemoverTest, KeepsTheItemsUntilTheirDeadLettersAreDropped) {
-  CompleteWithDeadLetter(1);
-  clock_.Advance(kRetention.items);
-  ASSERT_EQ(*dropper_.RemoveDue(10), 1u) << "the content goes first";
-  drop_answer_ = absl::UnavailableError("the server is away");
-  EXPECT_TRUE(absl::IsUnavailable(dropper_.RemoveDue(10).status()));
-  drop_answer_ = absl::OkStatus();
-  clock_.Advance(absl::Minutes(1));
-  EXPECT_EQ(*dropper_.RemoveDue(10), 1u);
-  EXPECT_EQ(Poison(), 0);
-}
-
-// Of a number that two initiators have drawn, the report and the queues have what is the first
-// one's.
-TEST_F(DeadLetterRemoverTest, LeavesTheDeadLettersOfAnotherInitiatorAlone) {
-  GiveUp(1);
-  ledger::Batch batch;
-  batch.number = 1;
-  batch.owner = "ours";
-  batch.request_id = "request 1";
-  batch.job = "shop";
-  batch.job_definition = job_definition_;
-  batch.created = clock_.Now();
-  ASSERT_TRUE(ledger_->Create(batch).ok());
-  report::BatchShape shape;
-  shape.batch = 1;
-  shape.job = "shop";
-  shape.job_revision = "1";
-  shape.owner = "another's";
-  ASSERT_TRUE(report_->RegisterBatch(shape).ok());
-  CountWithDeadLetter(1);
-  Cancel(1);
-  ASSERT_TRUE(dropper_.Delete(1).ok());
-  EXPECT_EQ(Poison(), 1);
-}
-
-TEST_F(DeadLetterRemoverTest, DropsThoseOfACancelledBatch) {
-  GiveUp(1);
-  Create(1);
-  CountWithDeadLetter(1, /*only_dead=*/true);
-  Cancel(1);
-  ASSERT_TRUE(dropper_.Delete(1).ok());
-  EXPECT_EQ(Poison(), 0);
-}
-
-TEST_F(DeadLetterRemoverTest, KeepsThoseThatSayWhyAKeyIsHeld) {
-  job_definition_ += "on_poison: hold\norder_by: price\n";
-  CompleteWithDeadLetter(1);
-  ASSERT_TRUE(dropper_.Delete(1).ok());
-  EXPECT_EQ(Poison(), 1);
 }
 
 // With a short retention of the whole batch, as a steady flow of small batches has it.
