@@ -23,6 +23,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -144,6 +145,11 @@ class DurableQueue {
   // receive took the message since, or the message has no holder.
   absl::StatusOr<Claim> ClaimLocked(const queue::Receipt& receipt, Lapsed lapsed, Claims* claims)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Claim CheckOutLocked(uint64_t seq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Claims once for each of `slots`, with the lock.
+  absl::StatusOr<Claims> ClaimEach(
+      size_t slots, absl::FunctionRef<absl::StatusOr<Claim>(size_t slot, Claims*)> claim_one)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Checks out the message of every valid receipt.
   absl::StatusOr<Claims> ClaimAll(const std::vector<const queue::Receipt*>& receipts, Lapsed lapsed)
       ABSL_LOCKS_EXCLUDED(mu_);

@@ -256,11 +256,8 @@ absl::StatusOr<DurableQueue::Claims> DurableQueue::Lease(const queue::ReceiveOpt
   claims.now_us = storage_->NowUs();
   ExpireLocked(claims.now_us);
   for (const uint64_t seq : index_.Ready(claims.now_us, options.max_messages)) {
-    Claim claim;
+    Claim claim = CheckOutLocked(seq);
     claim.slot = claims.taken.size();
-    claim.seq = seq;
-    claim.before = index_.CheckOut(seq);
-    claim.after = claim.before;
     claim.after.lease = storage_->NextLease();
     claim.after.visible_us = claims.now_us + absl::ToInt64Microseconds(options.visibility);
     ++claim.after.dequeue_count;

@@ -60,33 +60,17 @@ absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimByIdLocked(absl::string_v
   if (state->has(kHeld) && state->visible_us > now_us) {
     return absl::FailedPreconditionError(absl::StrCat(NameOf(*seq), " is held"));
   }
-  Claim claim;
-  claim.seq = *seq;
-  claim.before = index_.CheckOut(*seq);
-  claim.after = claim.before;
-  return claim;
+  return CheckOutLocked(*seq);
 }
 
 absl::StatusOr<DurableQueue::Claims> DurableQueue::ClaimForMove(
     absl::Span<const queue::MoveRequest> requests) {
-  base::MutexLock lock(&mu_);
-  MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
-  Claims claims;
-  claims.now_us = storage_->NowUs();
-  ExpireLocked(claims.now_us);
-  for (size_t slot = 0; slot < requests.size(); ++slot) {
-    const queue::MoveRequest& request = requests[slot];
-    absl::StatusOr<Claim> claim = request.receipt.empty()
-                                      ? ClaimByIdLocked(request.message_id, claims.now_us)
-                                      : ClaimLocked(request.receipt, Lapsed::kAccept, &claims);
-    if (claim.ok()) {
-      claim->slot = slot;
-      claims.taken.push_back(*claim);
-    } else {
-      claims.refused.push_back({slot, claim.status()});
-    }
-  }
-  return claims;
+  return ClaimEach(
+      requests.size(), [&](size_t slot, Claims* claims) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        const queue::MoveRequest& request = requests[slot];
+        return request.receipt.empty() ? ClaimByIdLocked(request.message_id, claims->now_us)
+                                       : ClaimLocked(request.receipt, Lapsed::kAccept, claims);
+      });
 }
 
 absl::StatusOr<std::vector<std::string>> DurableQueue::TakeBodies(Claims* claims) {

@@ -176,10 +176,7 @@ absl::Status DurableQueue::Reclaim() {
 std::vector<DurableQueue::Claim> DurableQueue::ClaimMovedLocked() {
   std::vector<Claim> moved;
   for (const uint64_t seq : index_.Moved()) {
-    Claim claim;
-    claim.seq = seq;
-    claim.before = index_.CheckOut(seq);
-    claim.after = claim.before;
+    Claim claim = CheckOutLocked(seq);
     claim.after.lease = storage_->NextLease();
     claim.after.visible_us = claim.before.insertion_us;
     // The next lease makes a suspect of what had begun.
@@ -189,15 +186,22 @@ std::vector<DurableQueue::Claim> DurableQueue::ClaimMovedLocked() {
   return moved;
 }
 
-absl::StatusOr<DurableQueue::Claims> DurableQueue::ClaimAll(
-    const std::vector<const queue::Receipt*>& receipts, Lapsed lapsed) {
+DurableQueue::Claim DurableQueue::CheckOutLocked(uint64_t seq) {
+  Claim claim;
+  claim.seq = seq;
+  claim.before = claim.after = index_.CheckOut(seq);
+  return claim;
+}
+
+absl::StatusOr<DurableQueue::Claims> DurableQueue::ClaimEach(
+    size_t slots, absl::FunctionRef<absl::StatusOr<Claim>(size_t slot, Claims*)> claim_one) {
   base::MutexLock lock(&mu_);
   MUSTER_RETURN_IF_ERROR(CheckAliveLocked());
   Claims claims;
   claims.now_us = storage_->NowUs();
   ExpireLocked(claims.now_us);
-  for (size_t slot = 0; slot < receipts.size(); ++slot) {
-    absl::StatusOr<Claim> claim = ClaimLocked(*receipts[slot], lapsed, &claims);
+  for (size_t slot = 0; slot < slots; ++slot) {
+    absl::StatusOr<Claim> claim = claim_one(slot, &claims);
     if (claim.ok()) {
       claim->slot = slot;
       claims.taken.push_back(*claim);
@@ -206,6 +210,14 @@ absl::StatusOr<DurableQueue::Claims> DurableQueue::ClaimAll(
     }
   }
   return claims;
+}
+
+absl::StatusOr<DurableQueue::Claims> DurableQueue::ClaimAll(
+    const std::vector<const queue::Receipt*>& receipts, Lapsed lapsed) {
+  return ClaimEach(receipts.size(),
+                   [&](size_t slot, Claims* claims) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+                     return ClaimLocked(*receipts[slot], lapsed, claims);
+                   });
 }
 
 absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimLocked(const queue::Receipt& receipt,
@@ -243,11 +255,7 @@ absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimLocked(const queue::Recei
     return absl::FailedPreconditionError(absl::StrCat(
         NameOf(parts->seq), ": no receiver holds the lease of receipt '", receipt, "'"));
   }
-  Claim claim;
-  claim.seq = parts->seq;
-  claim.before = index_.CheckOut(parts->seq);
-  claim.after = claim.before;
-  return claim;
+  return CheckOutLocked(parts->seq);
 }
 
 absl::Status DurableQueue::WriteClaims(const Claims& claims, ::rocksdb::WriteBatch* batch,
