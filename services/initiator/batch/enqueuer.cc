@@ -24,55 +24,7 @@ using ledger::Batch;
 using ledger::BatchState;
 using ledger::ItemBoundary;
 
-// A run ends early when its bodies reach this size, so that runs of large items stay small in
-// memory.
-constexpr size_t kRunBytes = size_t{8} << 20;
-
-item::BatchIdentity IdentityOf(const Batch& batch, const input::Header& header) {
-  item::BatchIdentity identity;
-  identity.batch = batch.number;
-  identity.job = batch.job;
-  identity.job_revision = batch.job_revision;
-  identity.handler_version = batch.handler_version;
-  if (batch.sla.has_value()) identity.deadline = batch.created + *batch.sla;
-  identity.positions = header.positions;
-  identity.header_fields = static_cast<int>(header.fields.size());
-  identity.trace = batch.trace;
-  identity.owner = batch.owner;
-  return identity;
-}
-
-// The queue recognises a put that is repeated after a crash by this id; a refill has ids of its
-// own, and so has another initiator's batch that was given the same number.
-std::string DedupId(const Batch& batch, uint64_t index) {
-  return absl::StrCat("b", batch.number, batch.owner.empty() ? "" : "-", batch.owner, ".", index,
-                      ".", batch.refills);
-}
-
 }  // namespace
-
-struct BatchEnqueuer::Run {
-  Run(item::WorkItemEncoder item_encoder, size_t partitions)
-      : encoder(std::move(item_encoder)), messages(partitions), indexes(partitions) {}
-
-  item::WorkItemEncoder encoder;
-  std::vector<std::vector<queue::NewMessage>> messages;  // by partition
-  std::vector<std::vector<uint64_t>> indexes;            // of the items in `messages`
-  std::vector<ItemBoundary> unrecorded;                  // not yet in the ledger
-  uint64_t next_index = 0;                               // behind the last item of this run
-  uint64_t transactions = 0;
-  int items = 0;  // to be put
-  size_t bytes = 0;
-  bool again = false;  // its items were put before
-  // In the queue; repairs have no bound.
-  BackPressure::Room room = {INT64_MAX, INT64_MAX};
-
-  bool IsFull(int wanted) const {
-    const size_t most_bytes = std::min<uint64_t>(kRunBytes, static_cast<uint64_t>(room.bytes));
-    return items >= wanted || items >= room.items || bytes >= most_bytes ||
-           unrecorded.size() >= static_cast<size_t>(wanted);
-  }
-};
 
 BatchEnqueuer::BatchEnqueuer(const job::JobDefinition* job, BatchSource* source,
                              Dependencies dependencies, Options options)
@@ -85,14 +37,6 @@ BatchEnqueuer::BatchEnqueuer(const job::JobDefinition* job, BatchSource* source,
   MUSTER_CHECK(!partitions_.empty(), "job ", job->name, ", partitions ", job->queue.partitions);
   MUSTER_CHECK(options_.first_run_items > 0 && options_.run_items > 0, "items of the first run ",
                options_.first_run_items, ", of a run ", options_.run_items);
-}
-
-BatchEnqueuer::Run BatchEnqueuer::NewRun(const Batch& batch) const {
-  const auto carriage =
-      job_->queue.content_inline ? item::Carriage::kInline : item::Carriage::kByReference;
-  return Run(item::WorkItemEncoder(IdentityOf(batch, source_->header()),
-                                   job_->input.max_record_bytes, deps_.blobs, carriage),
-             partitions_.size());
 }
 
 absl::Status BatchEnqueuer::Enqueue(uint64_t number, const std::stop_token& stop) {
@@ -122,7 +66,7 @@ void BatchEnqueuer::Resume(const Batch& batch) {
   if (batch.enqueued_items == batch.items) progress_.transactions_enqueued = batch.transactions;
 }
 
-absl::Status BatchEnqueuer::BeginRun(const Batch& batch, Run* run) {
+absl::Status BatchEnqueuer::BeginRun(const Batch& batch, ItemRun* run) {
   if (options_.back_pressure == nullptr || held_back_) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const BackPressure::Room room,
                           options_.back_pressure->RoomFor(partitions_, batch.number));
@@ -133,7 +77,7 @@ absl::Status BatchEnqueuer::BeginRun(const Batch& batch, Run* run) {
 
 absl::Status BatchEnqueuer::PutRecorded(const Batch& batch, uint64_t first, uint64_t end,
                                         const std::stop_token& stop) {
-  Run run = NewRun(batch);
+  ItemRun run(&batch, job_, source_->header(), deps_.blobs);
   int wanted = std::min(options_.first_run_items, options_.run_items);
   for (; first < end; wanted = std::min(2 * wanted, options_.run_items)) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while putting items");
@@ -184,7 +128,7 @@ absl::Status BatchEnqueuer::SplitRest(const Batch& batch, const std::stop_token&
 absl::Status BatchEnqueuer::SplitFrom(const Batch& batch, const input::SliceStart& start,
                                       uint64_t index, const std::stop_token& stop) {
   input::SliceReader slices = source_->Slices(start, SliceLimitsOf(*job_));
-  Run run = NewRun(batch);
+  ItemRun run(&batch, job_, source_->header(), deps_.blobs);
   int wanted = std::min(options_.first_run_items, options_.run_items);
   while (true) {
     if (stop.stop_requested()) return absl::CancelledError("stopped while splitting the input");
@@ -200,7 +144,7 @@ absl::Status BatchEnqueuer::SplitFrom(const Batch& batch, const input::SliceStar
     if (held_back_) {
       run.next_index = index + 1;
     } else {
-      MUSTER_RETURN_IF_ERROR(AddItem(batch, index, item, slice->data, &run));
+      MUSTER_RETURN_IF_ERROR(run.Add(index, item, slice->data));
     }
     ++index;
     MUSTER_RETURN_IF_ERROR(EndItem(batch, item, &run, &wanted, stop));
@@ -213,7 +157,7 @@ absl::Status BatchEnqueuer::SplitInOrder(const Batch& batch,
                                          const std::stop_token& stop) {
   OrderedItems items(source_, job_);
   if (last.has_value()) MUSTER_RETURN_IF_ERROR(items.GoOnBehind(*last));
-  Run run = NewRun(batch);
+  ItemRun run(&batch, job_, source_->header(), deps_.blobs);
   uint64_t index = batch.items;
   int wanted = std::min(options_.first_run_items, options_.run_items);
   while (true) {
@@ -227,7 +171,7 @@ absl::Status BatchEnqueuer::SplitInOrder(const Batch& batch,
     if (held_back_) {
       run.next_index = index + 1;
     } else {
-      MUSTER_RETURN_IF_ERROR(AddItemInOrder(batch, index, **item, &run));
+      MUSTER_RETURN_IF_ERROR(run.AddInOrder(index, **item));
     }
     ++index;
     MUSTER_RETURN_IF_ERROR(EndItem(batch, (*item)->boundary, &run, &wanted, stop));
@@ -235,7 +179,7 @@ absl::Status BatchEnqueuer::SplitInOrder(const Batch& batch,
   return Put(batch, &run, stop);
 }
 
-absl::Status BatchEnqueuer::EndItem(const Batch& batch, const ItemBoundary& item, Run* run,
+absl::Status BatchEnqueuer::EndItem(const Batch& batch, const ItemBoundary& item, ItemRun* run,
                                     int* wanted, const std::stop_token& stop) {
   progress_.bytes_read = item.offset + item.length;
   progress_.transactions_read += item.transactions;
@@ -246,10 +190,10 @@ absl::Status BatchEnqueuer::EndItem(const Batch& batch, const ItemBoundary& item
 }
 
 absl::Status BatchEnqueuer::AddRecorded(const Batch& batch, uint64_t index,
-                                        const ItemBoundary& item, Run* run) {
-  if (job_->order_by.has_value()) return AddRecordedInOrder(batch, index, item, run);
+                                        const ItemBoundary& item, ItemRun* run) {
+  if (job_->order_by.has_value()) return AddRecordedInOrder(index, item, run);
   std::string slice;
-  if (run->encoder.NeedsSlice(item)) {
+  if (run->NeedsSlice(item)) {
     MUSTER_ASSIGN_OR_RETURN(slice, source_->Read(item));
     // Its worker would take it for a damaged message, and give the item up.
     if (base::Fingerprint(slice) != item.content) {
@@ -259,59 +203,18 @@ absl::Status BatchEnqueuer::AddRecorded(const Batch& batch, uint64_t index,
           "or cancel the batch and submit it again"));
     }
   }
-  return AddItem(batch, index, item, slice, run);
+  return run->Add(index, item, slice);
 }
 
-absl::Status BatchEnqueuer::AddRecordedInOrder(const Batch& batch, uint64_t index,
-                                               const ItemBoundary& boundary, Run* run) {
-  if (boundary.oversized) return AddItem(batch, index, boundary, "", run);
+absl::Status BatchEnqueuer::AddRecordedInOrder(uint64_t index, const ItemBoundary& boundary,
+                                               ItemRun* run) {
+  if (boundary.oversized) return run->Add(index, boundary, "");
   if (!again_.has_value()) again_.emplace(source_, job_);
   MUSTER_ASSIGN_OR_RETURN(const OrderedItem item, again_->Read(boundary));
-  return AddItemInOrder(batch, index, item, run);
+  return run->AddInOrder(index, item);
 }
 
-absl::Status BatchEnqueuer::AddItemInOrder(const Batch& batch, uint64_t index,
-                                           const OrderedItem& item, Run* run) {
-  if (item.boundary.oversized) return AddItem(batch, index, item.boundary, "", run);
-  MUSTER_ASSIGN_OR_RETURN(std::string body,
-                          run->encoder.EncodeOrdered(static_cast<uint32_t>(index), item.boundary,
-                                                     item.slice, item.records));
-  run->transactions += item.boundary.transactions;
-  AddMessage(batch, index, std::move(body),
-             item.records.key.has_value() ? &*item.records.key : nullptr, run);
-  return absl::OkStatus();
-}
-
-absl::Status BatchEnqueuer::AddItem(const Batch& batch, uint64_t index, const ItemBoundary& item,
-                                    absl::string_view slice, Run* run) {
-  MUSTER_ASSIGN_OR_RETURN(std::string body,
-                          run->encoder.Encode(static_cast<uint32_t>(index), item, slice));
-  run->transactions += item.transactions;
-  AddMessage(batch, index, std::move(body), nullptr, run);
-  return absl::OkStatus();
-}
-
-void BatchEnqueuer::AddMessage(const Batch& batch, uint64_t index, std::string body,
-                               const std::string* key, Run* run) const {
-  // Put records and marks a run by its last index alone.
-  MUSTER_CHECK(run->again || run->items == 0 || index == run->next_index, "batch ", batch.number,
-               ", item ", index, ", next ", run->next_index);
-  run->bytes += body.size();
-  run->next_index = index + 1;
-  ++run->items;
-  queue::NewMessage message;
-  message.body = std::move(body);
-  message.ttl = job_->queue.ttl;
-  message.dedup_id = DedupId(batch, index);
-  const size_t partition =
-      key == nullptr
-          ? index % run->messages.size()
-          : static_cast<size_t>(item::PartitionOf(*key, static_cast<int>(run->messages.size())));
-  run->messages[partition].push_back(std::move(message));
-  run->indexes[partition].push_back(index);
-}
-
-absl::Status BatchEnqueuer::Record(const Batch& batch, Run* run) {
+absl::Status BatchEnqueuer::Record(const Batch& batch, ItemRun* run) {
   if (run->unrecorded.empty()) return absl::OkStatus();
   MUSTER_CHECK(!run->again && run->unrecorded.size() <= run->next_index, "batch ", batch.number,
                ", unrecorded ", run->unrecorded.size(), ", next ", run->next_index, ", again ",
@@ -324,7 +227,7 @@ absl::Status BatchEnqueuer::Record(const Batch& batch, Run* run) {
   return absl::OkStatus();
 }
 
-absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_token& stop) {
+absl::Status BatchEnqueuer::Put(const Batch& batch, ItemRun* run, const std::stop_token& stop) {
   MUSTER_CHECK(run->unrecorded.empty() || held_back_ ||
                    run->unrecorded.size() == static_cast<size_t>(run->items),
                "batch ", batch.number, ", items ", run->items, ", unrecorded ",
@@ -354,7 +257,7 @@ absl::Status BatchEnqueuer::Put(const Batch& batch, Run* run, const std::stop_to
   return options_.before_next_run ? options_.before_next_run() : absl::OkStatus();
 }
 
-absl::Status BatchEnqueuer::PutPartition(const Batch& batch, size_t partition, const Run& run,
+absl::Status BatchEnqueuer::PutPartition(const Batch& batch, size_t partition, const ItemRun& run,
                                          const std::stop_token& stop) {
   if (!telemetry::Wants(deps_.spans, batch.trace)) {
     return PutInto(partition, run.messages[partition], run.again, stop);
@@ -408,7 +311,7 @@ absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> i
   BeginMarks(batch);
   // Also after an error: content that a person mends is to be read anew.
   const absl::Cleanup forget_window = [this] { again_.reset(); };
-  Run run = NewRun(batch);
+  ItemRun run(&batch, job_, source_->header(), deps_.blobs);
   run.again = true;
   for (const uint64_t index : indexes) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<ItemBoundary> item,
@@ -417,14 +320,14 @@ absl::Status BatchEnqueuer::Refill(uint64_t number, absl::Span<const uint64_t> i
       return absl::DataLossError(absl::StrCat("ledger: batch ", number, " lacks its item ", index));
     }
     MUSTER_RETURN_IF_ERROR(AddRecorded(batch, index, item.front(), &run));
-    if (run.items >= options_.run_items || run.bytes >= kRunBytes) {
+    if (run.IsFull(options_.run_items)) {
       MUSTER_RETURN_IF_ERROR(PutAgain(batch, &run));
     }
   }
   return PutAgain(batch, &run);
 }
 
-absl::Status BatchEnqueuer::PutAgain(const Batch& batch, Run* run) {
+absl::Status BatchEnqueuer::PutAgain(const Batch& batch, ItemRun* run) {
   const auto items = static_cast<double>(run->items);
   MUSTER_RETURN_IF_ERROR(Put(batch, run, {}));
   telemetry::Counters<1>(deps_.metrics, telemetry::kRefilledItems)

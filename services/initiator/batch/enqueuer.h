@@ -26,13 +26,13 @@
 #include "muster/base/retry.h"
 #include "muster/blob/blob_store.h"
 #include "muster/bus/trigger_bus.h"
-#include "muster/item/work_item_codec.h"
 #include "muster/job/job.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/queue/queue_store.h"
 #include "muster/telemetry/registry.h"
 #include "muster/telemetry/span.h"
 #include "services/initiator/batch/back_pressure.h"
+#include "services/initiator/batch/item_run.h"
 #include "services/initiator/batch/ordered_items.h"
 #include "services/initiator/batch/source.h"
 
@@ -104,9 +104,6 @@ class BatchEnqueuer {
   const Progress& progress() const { return progress_; }
 
  private:
-  struct Run;  // consecutive items on their way into ledger and queue
-
-  Run NewRun(const ledger::Batch& batch) const;
   absl::Status PutRecorded(const ledger::Batch& batch, uint64_t first, uint64_t end,
                            const std::stop_token& stop);
   absl::Status SplitRest(const ledger::Batch& batch, const std::stop_token& stop);
@@ -118,38 +115,29 @@ class BatchEnqueuer {
                             const std::optional<ledger::ItemBoundary>& last,
                             const std::stop_token& stop);
   // Notes that an item is split, and puts the run if it is full.
-  absl::Status EndItem(const ledger::Batch& batch, const ledger::ItemBoundary& item, Run* run,
+  absl::Status EndItem(const ledger::Batch& batch, const ledger::ItemBoundary& item, ItemRun* run,
                        int* wanted, const std::stop_token& stop);
   // Finds the room for the next run, or that there is none.
-  absl::Status BeginRun(const ledger::Batch& batch, Run* run);
+  absl::Status BeginRun(const ledger::Batch& batch, ItemRun* run);
   // Appends the items of the run that the ledger does not have.
-  absl::Status Record(const ledger::Batch& batch, Run* run);
+  absl::Status Record(const ledger::Batch& batch, ItemRun* run);
   // Records the run and puts it; while the batch is held back, records it only.
-  absl::Status Put(const ledger::Batch& batch, Run* run, const std::stop_token& stop);
+  absl::Status Put(const ledger::Batch& batch, ItemRun* run, const std::stop_token& stop);
   // Puts the messages of one partition, and records that in the batch's trace.
-  absl::Status PutPartition(const ledger::Batch& batch, size_t partition, const Run& run,
+  absl::Status PutPartition(const ledger::Batch& batch, size_t partition, const ItemRun& run,
                             const std::stop_token& stop);
   absl::Status PutInto(size_t partition, const std::vector<queue::NewMessage>& messages, bool again,
                        const std::stop_token& stop);
   // Puts the run of a refill, and counts its items.
-  absl::Status PutAgain(const ledger::Batch& batch, Run* run);
+  absl::Status PutAgain(const ledger::Batch& batch, ItemRun* run);
   absl::StatusOr<std::string> IncarnationOf(const queue::QueueId& queue, bool again) const;
   // Takes the marks of `batch` as those before the next put.
   void BeginMarks(const ledger::Batch& batch);
   // Adds an item that the ledger has, with its bytes where the message carries them.
   absl::Status AddRecorded(const ledger::Batch& batch, uint64_t index,
-                           const ledger::ItemBoundary& item, Run* run);
+                           const ledger::ItemBoundary& item, ItemRun* run);
   // The same of a job with order_by.
-  absl::Status AddRecordedInOrder(const ledger::Batch& batch, uint64_t index,
-                                  const ledger::ItemBoundary& item, Run* run);
-  absl::Status AddItem(const ledger::Batch& batch, uint64_t index, const ledger::ItemBoundary& item,
-                       absl::string_view slice, Run* run);
-  absl::Status AddItemInOrder(const ledger::Batch& batch, uint64_t index, const OrderedItem& item,
-                              Run* run);
-  // Adds the message of an item, whose key says into which partition it goes; nullptr: its index
-  // does.
-  void AddMessage(const ledger::Batch& batch, uint64_t index, std::string body,
-                  const std::string* key, Run* run) const;
+  absl::Status AddRecordedInOrder(uint64_t index, const ledger::ItemBoundary& item, ItemRun* run);
   // Deletes the blobs of items that a cancelled batch was not to have any more.
   void DeleteUnrecorded(uint64_t batch, uint64_t first,
                         absl::Span<const ledger::ItemBoundary> items);
