@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// BatchAdmin: reads batches, from a data directory or from a server. CheckReceipt: holds a batch to
-// its receipt.
+// BatchAdmin: reads batches, from a data directory or from a server.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,6 @@
 #include "cli/batch/batch_view.h"
 #include "cli/output/environment.h"
 #include "muster/item/batch_filter.h"
-#include "muster/ledger/batch_ledger.h"
 #include "muster/report/receipt.h"
 #include "muster/report/report_store.h"
 #include "muster/v1/batch_service.pb.h"
@@ -22,13 +20,6 @@ namespace muster::cli {
 
 // The most batches that a command lists at a time.
 inline constexpr size_t kMaxListedBatches = 1000;
-
-// Answers one line for each difference from the receipt; empty: there is none. The report's rows
-// must add up to the receipt. The receipt must match the ledger's batch: its job, its revision, all
-// of its items and transactions. Each item's content must be what the ledger recorded when the
-// batch was split, unless its retention has deleted that.
-absl::StatusOr<std::vector<std::string>> CheckReceipt(uint64_t batch, ledger::BatchLedger& ledger,
-                                                      report::ReportReader& reader);
 
 // Statuses are the stores', or the services'. Not thread-safe.
 class BatchAdmin {
@@ -53,8 +44,8 @@ class BatchAdmin {
   virtual absl::StatusOr<v1::ReadRecordsResponse> ReadRecords(
       const v1::ReadRecordsRequest& request) = 0;
   virtual absl::StatusOr<report::StoredReceipt> Receipt(uint64_t batch) = 0;
-  // Checks the receipt, as CheckReceipt does. FailedPrecondition: a server's receipt cannot be
-  // checked from here.
+  // Checks the receipt, as CheckReceipt (receipt_check.h) does. FailedPrecondition: a server's
+  // receipt cannot be checked from here.
   virtual absl::StatusOr<std::vector<std::string>> Check(uint64_t batch) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/batch_admin.h"
+#include "cli/batch/receipt_check.h"
 
 #include <memory>
 #include <string>
