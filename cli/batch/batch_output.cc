@@ -71,6 +71,35 @@ absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out)
   return absl::OkStatus();
 }
 
+absl::StatusOr<report::OutputPage> PageOf(
+    const google::protobuf::RepeatedPtrField<v1::OutputColumn>& columns,
+    const google::protobuf::RepeatedPtrField<v1::OutputRecord>& records) {
+  report::OutputPage page;
+  for (const v1::OutputColumn& column : columns) {
+    MUSTER_ASSIGN_OR_RETURN(page.columns.emplace_back(), base::FromProto(column));
+  }
+  for (const v1::OutputRecord& record : records) {
+    if (static_cast<size_t>(record.fields_size()) != page.columns.size()) {
+      return absl::DataLossError(absl::StrCat("a record of line ", record.line(), " has ",
+                                              record.fields_size(), " fields"));
+    }
+    page.records.push_back(base::FromProto(record));
+  }
+  return page;
+}
+
+void AddRecordFormat(CLI::App* command, OutputFormat* format) {
+  command
+      ->add_option_function<std::string>(
+          "-o,--output",
+          [format](const std::string& name) {
+            *format = name == "json" ? OutputFormat::kJson : OutputFormat::kCsv;
+          },
+          "CSV with a header, or a line of JSON for each record")
+      ->check(CLI::IsMember({"csv", "json"}))
+      ->default_str("csv");
+}
+
 absl::Status CheckOutputFile(const std::string& named, absl::Span<const std::string> sources,
                              const std::string& data_dir) {
   // A descriptor such as /dev/stdout leads to whatever file is behind it.
@@ -133,11 +162,10 @@ namespace {
 struct OutputOptions {
   CommonOptions common;
   uint64_t batch = 0;
-  bool is_json = false;
+  OutputFormat format = OutputFormat::kCsv;
 };
 
-absl::Status PrintLocal(const OutputOptions& options, OutputFormat format,
-                        const Environment& environment) {
+absl::Status PrintLocal(const OutputOptions& options, const Environment& environment) {
   MUSTER_RETURN_IF_ERROR(RequireDataDir(options.common.data_dir));
   MUSTER_ASSIGN_OR_RETURN(
       const auto store,
@@ -147,46 +175,29 @@ absl::Status PrintLocal(const OutputOptions& options, OutputFormat format,
     MUSTER_ASSIGN_OR_RETURN(const auto reader, store->Read());
     return report::ReadOutputPage(*reader, options.batch, token);
   };
-  return WriteOutputs(read, format, *environment.out);
+  return WriteOutputs(read, options.format, *environment.out);
 }
 
-absl::StatusOr<report::OutputPage> PageOf(v1::GetOutputResponse response) {
-  report::OutputPage page;
-  for (const v1::OutputColumn& column : response.columns()) {
-    MUSTER_ASSIGN_OR_RETURN(base::OutputColumn read, base::FromProto(column));
-    page.columns.push_back(std::move(read));
-  }
-  for (const v1::OutputRecord& record : response.records()) {
-    if (static_cast<size_t>(record.fields_size()) != page.columns.size()) {
-      return absl::DataLossError(absl::StrCat("a record of line ", record.line(), " has ",
-                                              record.fields_size(), " fields"));
-    }
-    page.records.push_back(base::FromProto(record));
-  }
-  page.next_page_token = response.next_page_token();
-  return page;
-}
-
-absl::Status PrintRemote(const OutputOptions& options, OutputFormat format,
-                         const Environment& environment) {
+absl::Status PrintRemote(const OutputOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common.server));
   MUSTER_ASSIGN_OR_RETURN(const Peer controller, mesh->Controller());
   v1::GetOutputRequest request;
   request.set_batch(options.batch);
   const auto read = [&](const std::string& token) -> absl::StatusOr<report::OutputPage> {
     request.set_page_token(token);
-    MUSTER_ASSIGN_OR_RETURN(v1::GetOutputResponse response,
+    MUSTER_ASSIGN_OR_RETURN(const v1::GetOutputResponse response,
                             mesh->Call(&v1::ReportService::Stub::GetOutput, request, controller));
-    return PageOf(std::move(response));
+    MUSTER_ASSIGN_OR_RETURN(report::OutputPage page,
+                            PageOf(response.columns(), response.records()));
+    page.next_page_token = response.next_page_token();
+    return page;
   };
-  return WriteOutputs(read, format, *environment.out);
+  return WriteOutputs(read, options.format, *environment.out);
 }
 
 absl::Status PrintOutput(const OutputOptions& options, const Environment& environment) {
-  const OutputFormat format = options.is_json ? OutputFormat::kJson : OutputFormat::kCsv;
-  const absl::Status printed = options.common.server.named()
-                                   ? PrintRemote(options, format, environment)
-                                   : PrintLocal(options, format, environment);
+  const absl::Status printed = options.common.server.named() ? PrintRemote(options, environment)
+                                                             : PrintLocal(options, environment);
   // muster::cli::Main tells a reader that has left from a disk that is full, for all commands.
   return environment.out->good() ? printed : absl::OkStatus();
 }
@@ -204,13 +215,7 @@ void AddBatchOutput(CLI::App* batch, const Environment& environment) {
   output->add_option("BATCH", options->batch, "The batch's number")->required();
   AddDataDirOrServer(output, &options->common);
   AddController(output, &options->common);
-  output
-      ->add_option_function<std::string>(
-          "-o,--output",
-          [options](const std::string& format) { options->is_json = format == "json"; },
-          "CSV with a header, or a line of JSON for each record")
-      ->check(CLI::IsMember({"csv", "json"}))
-      ->default_str("csv");
+  AddRecordFormat(output, &options->format);
 }
 
 }  // namespace muster::cli

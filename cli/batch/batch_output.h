@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// WriteOutputs: prints the output records of a batch.
+// WriteOutputs: prints the output records of a batch. PageOf and AddRecordFormat: what it shares
+// with the records of a call.
 #pragma once
 
 #include <iosfwd>
@@ -13,6 +14,12 @@
 #include "cli/output/environment.h"
 #include "muster/report/output_page.h"
 #include "muster/report/report_store.h"
+#include "muster/v1/item_result.pb.h"
+#include "muster/v1/job_schema.pb.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace muster::cli {
 
@@ -23,6 +30,14 @@ using ReadPage =
 // Writes page by page, as kCsv or kJson; nothing before the first page is there. Errors are those
 // of `read`; ResourceExhausted: `out` takes no more.
 absl::Status WriteOutputs(ReadPage read, OutputFormat format, std::ostream& out);
+
+// DataLoss: a record has not a field for each column.
+absl::StatusOr<report::OutputPage> PageOf(
+    const google::protobuf::RepeatedPtrField<v1::OutputColumn>& columns,
+    const google::protobuf::RepeatedPtrField<v1::OutputRecord>& records);
+
+// Adds -o, which says kCsv or kJson.
+void AddRecordFormat(CLI::App* command, OutputFormat* format);
 
 // Whether a file may be written at `path`, where nothing else is lost by it: InvalidArgument where
 // one of `sources` is there or at its ".part", or what is no regular file; where it lies in

@@ -12,13 +12,13 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cli/batch/batch_output.h"
 #include "cli/batch/commands.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/output/record_writer.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
-#include "muster/base/output_proto.h"
 #include "muster/base/status.h"
 #include "muster/v1/call_service.grpc.pb.h"
 
@@ -29,7 +29,7 @@ struct CallOptions {
   CommonOptions common;
   v1::CallRequest request;
   std::vector<std::string> fields;  // NAME=TEXT
-  bool is_json = false;
+  OutputFormat format = OutputFormat::kCsv;
 };
 
 absl::StatusOr<v1::CallRequest> RequestOf(const CallOptions& options) {
@@ -46,26 +46,6 @@ absl::StatusOr<v1::CallRequest> RequestOf(const CallOptions& options) {
     }
   }
   return request;
-}
-
-absl::Status PrintRecords(const v1::CallAccepted& accepted, OutputFormat format,
-                          std::ostream& out) {
-  std::vector<base::OutputColumn> columns;
-  for (const v1::OutputColumn& column : accepted.columns()) {
-    MUSTER_ASSIGN_OR_RETURN(base::OutputColumn read, base::FromProto(column));
-    columns.push_back(std::move(read));
-  }
-  const size_t width = columns.size();
-  RecordWriter writer(std::move(columns), format, &out);
-  writer.Begin();
-  for (const v1::OutputRecord& record : accepted.records()) {
-    if (static_cast<size_t>(record.fields_size()) != width) {
-      return absl::DataLossError(
-          absl::StrCat("a record has ", record.fields_size(), " fields of ", width));
-    }
-    writer.Add(base::FromProto(record));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Call(const CallOptions& options, const Environment& environment) {
@@ -87,8 +67,12 @@ absl::Status Call(const CallOptions& options, const Environment& environment) {
     *environment.err << "muster: " << place << " is counted; the job has no outputs\n";
     return absl::OkStatus();
   }
-  return PrintRecords(response.accepted(),
-                      options.is_json ? OutputFormat::kJson : OutputFormat::kCsv, *environment.out);
+  MUSTER_ASSIGN_OR_RETURN(const report::OutputPage page,
+                          PageOf(response.accepted().columns(), response.accepted().records()));
+  RecordWriter writer(page.columns, options.format, environment.out);
+  writer.Begin();
+  for (const base::OutputRecord& record : page.records) writer.Add(record);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -112,12 +96,7 @@ void AddCall(CLI::App* app, const Environment& environment) {
   call->add_option("--request-id", *options->request.mutable_request_id(),
                    "Repeating the command with the same id finds the same answer, and counts once")
       ->type_name("ID");
-  call->add_option_function<std::string>(
-          "-o,--output",
-          [options](const std::string& format) { options->is_json = format == "json"; },
-          "CSV with a header, or a line of JSON for each record")
-      ->check(CLI::IsMember({"csv", "json"}))
-      ->default_str("csv");
+  AddRecordFormat(call, &options->format);
 }
 
 }  // namespace muster::cli
