@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/listener/delivery_batch.h"
 
@@ -23,6 +24,10 @@ constexpr absl::Duration kNeighbourCheck = absl::Seconds(10);
 constexpr absl::Duration kSubscriberRetry = absl::Seconds(1);
 
 }  // namespace
+
+void LogListenerError(const absl::Status& status) {
+  base::Log(base::kWarning, "listener error", {{"status", status.ToString()}});
+}
 
 DequeueTask::DequeueTask(const TaskEnvironment& environment, int first_partition)
     : environment_(environment),

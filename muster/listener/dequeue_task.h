@@ -30,6 +30,9 @@
 
 namespace muster::listener {
 
+// What happens with an error of a listener that nothing else is done about.
+void LogListenerError(const absl::Status& status);
+
 // The objects that all dequeue tasks of a listener share. None of the pointers is owned; all
 // outlive the tasks. Each is thread-safe.
 struct TaskEnvironment {
@@ -38,34 +41,34 @@ struct TaskEnvironment {
   queue::QueueStore* store;
   base::Clock* clock;
   base::RetryPolicy* retry;
-  VisibilityTuner* visibility;
+  VisibilityTuner* visibility = nullptr;
   LeaseTable* leases;
   Settler* settler;
-  TaskRoster* roster;
+  TaskRoster* roster = nullptr;
   ClaimSizer* sizer;
   CounterSet* counters;
   WorkMeter* meter;
   AwaySpacing* away;
-  Supervisor* supervisor;
+  Supervisor* supervisor = nullptr;
   std::stop_token stopping;
 
   std::function<void(const absl::Status&)> on_error;
   // Decides for a task that found the queue empty `idle_count` times; the interval is for tasks
   // that stay.
-  std::function<IdleDecision(int idle_count)> queue_empty;  // empty: the default
+  std::function<IdleDecision(int idle_count)> queue_empty = nullptr;  // the default
   std::function<absl::StatusOr<std::unique_ptr<Subscriber>>()> subscribers;
   // Whether the listener waits without a task: then a task that finds the queue empty leaves at
   // once.
-  std::function<bool()> waits_without_task;
+  std::function<bool()> waits_without_task = nullptr;
   // A task left because its look, which began at `looked_at`, found the queue empty.
-  std::function<void(absl::Duration looked_at)> on_empty_leave;
+  std::function<void(absl::Duration looked_at)> on_empty_leave = nullptr;
 
   // Decides first about what is to be settled: takes out what it keeps. Empty: keeps nothing.
   std::function<void(std::vector<Settler::Item>*)> keep = nullptr;
 
   // Settings that may change while the listener runs.
   std::atomic<int>* dequeue_batch_size;
-  std::function<base::IdleBackoffOptions()> idle_intervals;
+  std::function<base::IdleBackoffOptions()> idle_intervals = nullptr;
 };
 
 // A message that came without a look.

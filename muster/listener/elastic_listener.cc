@@ -9,23 +9,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/log.h"
 #include "muster/base/random.h"
 #include "muster/base/status.h"
 #include "muster/listener/verdict.h"
 
 namespace muster::listener {
-
-namespace {
-
-std::function<void(const absl::Status&)> OrLog(std::function<void(const absl::Status&)> on_error) {
-  if (on_error) return on_error;
-  return [](const absl::Status& status) {
-    base::Log(base::kWarning, "listener error", {{"status", status.ToString()}});
-  };
-}
-
-}  // namespace
 
 ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
                                  SubscriberFactory subscribers, queue::QueueStore* store,
@@ -35,7 +23,7 @@ ElasticListener::ElasticListener(ListenerOptions options, ListenerEvents events,
       store_(store),
       bus_(bus),
       clock_(clock),
-      on_error_(OrLog(events_.on_error)),
+      on_error_(events_.on_error ? events_.on_error : LogListenerError),
       partitions_(options_.partitions.begin(), options_.partitions.end()),
       meter_(clock),
       away_(clock),
@@ -107,7 +95,6 @@ TaskEnvironment ElasticListener::MakeEnvironment(SubscriberFactory subscribers) 
       .supervisor = &supervisor_,
       .stopping = stopping_.get_token(),
       .on_error = on_error_,
-      .queue_empty = nullptr,
       .subscribers = std::move(subscribers),
       .waits_without_task =
           [this] {
@@ -166,12 +153,7 @@ ListenerLoad ElasticListener::Load() const {
   ListenerLoad load;
   load.max_dequeue_tasks = roster_.max_tasks();
   load.times = meter_.Read();
-  const std::vector<int64_t> leased = leases_.LeasedByPartition(options_.partitions.size());
-  const std::vector<queue::QueueStats> seen = gauge_.last_seen();
-  for (size_t i = 0; i < seen.size(); ++i) {
-    load.partitions.push_back(
-        {options_.partitions[i], seen[i].ready, seen[i].oldest_age, leased[i]});
-  }
+  load.partitions = gauge_.partitions_seen();
   return load;
 }
 

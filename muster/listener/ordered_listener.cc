@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/queue/limits.h"
 
@@ -18,10 +17,6 @@ namespace {
 constexpr absl::Duration kGaugeInterval = absl::Seconds(5);
 // The most leases: what the partitions hold, and what is collected of an earlier owner.
 constexpr int kMaxLeases = kMaxUnsettledMessages;
-
-void Log(const absl::Status& status) {
-  base::Log(base::kWarning, "listener error", {{"status", status.ToString()}});
-}
 
 }  // namespace
 
@@ -42,7 +37,7 @@ OrderedListener::OrderedListener(ListenerOptions options, KeyOf key_of,
       store_(store),
       bus_(bus),
       clock_(clock),
-      on_error_(Log),
+      on_error_(LogListenerError),
       meter_(clock),
       away_(clock),
       dequeue_batch_size_(options_.dequeue_batch_size),
@@ -82,24 +77,17 @@ TaskEnvironment OrderedListener::MakeEnvironment(SubscriberFactory subscribers) 
           .store = store_,
           .clock = clock_,
           .retry = &retry_,
-          .visibility = nullptr,
           .leases = &leases_,
           .settler = &settler_,
-          .roster = nullptr,
           .sizer = &sizer_,
           .counters = &counters_,
           .meter = &meter_,
           .away = &away_,
-          .supervisor = nullptr,
           .stopping = stopping_.get_token(),
           .on_error = on_error_,
-          .queue_empty = nullptr,
           .subscribers = std::move(subscribers),
-          .waits_without_task = nullptr,
-          .on_empty_leave = nullptr,
           .keep = [this](std::vector<Settler::Item>* items) { KeepRetries(items); },
-          .dequeue_batch_size = &dequeue_batch_size_,
-          .idle_intervals = nullptr};
+          .dequeue_batch_size = &dequeue_batch_size_};
 }
 
 absl::Status OrderedListener::Start() {

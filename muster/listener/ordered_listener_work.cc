@@ -222,12 +222,7 @@ ListenerInfo OrderedListener::QueryState() const {
 ListenerLoad OrderedListener::Load() const {
   ListenerLoad load;
   load.times = meter_.Read();
-  const std::vector<int64_t> leased = leases_.LeasedByPartition(options_.partitions.size());
-  const std::vector<queue::QueueStats> seen = gauge_.last_seen();
-  for (size_t i = 0; i < seen.size(); ++i) {
-    load.partitions.push_back(
-        {options_.partitions[i], seen[i].ready, seen[i].oldest_age, leased[i]});
-  }
+  load.partitions = gauge_.partitions_seen();
   base::MutexLock lock(&mu_);
   load.max_dequeue_tasks = max_workers_;
   return load;

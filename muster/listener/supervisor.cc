@@ -158,4 +158,14 @@ std::vector<queue::QueueStats> DepthGauge::last_seen() const {
   return last_seen_;
 }
 
+std::vector<PartitionSeen> DepthGauge::partitions_seen() const {
+  const std::vector<int64_t> leased = leases_->LeasedByPartition(partitions_.size());
+  std::vector<PartitionSeen> seen;
+  base::MutexLock lock(&mu_);
+  for (size_t i = 0; i < partitions_.size(); ++i) {
+    seen.push_back({partitions_[i], last_seen_[i].ready, last_seen_[i].oldest_age, leased[i]});
+  }
+  return seen;
+}
+
 }  // namespace muster::listener

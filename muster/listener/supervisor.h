@@ -17,6 +17,7 @@
 #include "muster/base/mutex.h"
 #include "muster/base/random.h"
 #include "muster/listener/lease_table.h"
+#include "muster/listener/listener.h"
 #include "muster/listener/metrics.h"
 #include "muster/queue/queue_store.h"
 
@@ -110,6 +111,8 @@ class DepthGauge {
 
   // Returns the last statistics of each partition; all 0 before the first.
   std::vector<queue::QueueStats> last_seen() const ABSL_LOCKS_EXCLUDED(mu_);
+  // The same, as ListenerLoad tells it.
+  std::vector<PartitionSeen> partitions_seen() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   const std::vector<queue::QueueId>& partitions_;  // not owned
