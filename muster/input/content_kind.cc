@@ -144,22 +144,25 @@ void ForEachWholeLine(absl::string_view text, bool is_all, Visit visit) {
 }
 
 // Text in an encoding of one byte for each letter has no letters of UTF-8 but ASCII, and a binary
-// file few lines that could be read.
+// file few lines that could be read. A NUL here and there is UTF-8, and spoils its record alone.
 absl::Status CheckEncoding(absl::string_view text, bool is_all) {
-  int lines = 0, unreadable = 0, letters_of_utf8 = 0;
+  int lines = 0, unreadable = 0, with_nul = 0, letters_of_utf8 = 0;
   int64_t first_line = 0;
   size_t first_byte = 0;
   ForEachWholeLine(text, is_all, [&](absl::string_view line, int64_t number) {
     ++lines;
-    const size_t bad = std::min(base::FirstInvalidUtf8(line), line.find('\0'));
+    const size_t wrong = base::FirstInvalidUtf8(line);
+    const size_t bad = std::min(wrong, line.find('\0'));
     if (bad >= line.size()) {
       letters_of_utf8 += IsAscii(line) ? 0 : 1;
       return;
     }
-    if (++unreadable > 1) return;
+    ++(wrong < line.size() ? unreadable : with_nul);
+    if (unreadable + with_nul > 1) return;
     first_line = number;
     first_byte = bad + 1;
   });
+  if (with_nul > lines / 10) unreadable += with_nul;
   if (unreadable < kFewRecords || letters_of_utf8 > unreadable / 10) return absl::OkStatus();
   const std::string hint = EncodingHint(text);
   return absl::InvalidArgumentError(

@@ -129,6 +129,13 @@ class RefusedInputTest(MusterTest):
 
 
 class TakenInputTest(MusterTest):
+    def test_a_few_records_with_a_nul_are_rejected_alone(self):
+        self.write("count.py", COUNT_PY)
+        data = self.write("in.txt", "".join("a\0b\n" if n % 1500 == 700 else f"{n}\n" for n in range(5001)))
+        job = self.write("job.yaml", LINES_JOB + "tolerate: {rejected: 10}\n")
+        code, result, errors = self.run_job(data, job=job)
+        self.assertEqual((code, result["aggregated"], result["rejected"]), (0, 4998, 3), errors)
+
     def test_a_text_that_has_a_word_of_an_archive_where_an_archive_has_it(self):
         self.write("count.py", COUNT_PY)
         data = self.write("in.txt", "m".rjust(257) + "ustard\n")

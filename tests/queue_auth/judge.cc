@@ -77,7 +77,8 @@ int Run(const std::string& account_list) {
     const Verdict verdict =
         authenticator.Check(ReadRequest(object), Operations().at(object.at("operation")),
                             [&] { return ReadPolicies(object); });
-    std::cout << json{{"code", std::string(CodeName(verdict.code))}, {"detail", verdict.detail}}
+    const absl::string_view code = verdict.ok() ? "" : errors::InfoOf(*verdict.code).name;
+    std::cout << json{{"code", std::string(code)}, {"detail", verdict.detail}}
               << "\n";
   }
   return 0;
