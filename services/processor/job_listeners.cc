@@ -26,6 +26,7 @@ void LoadReport::NotePause(const listener::QueueListener& listener, Metered* met
                            v1::JobLoad* load) const {
   if (listener.phase() != listener::ListenerPhase::kPaused) return metered->paused_since.reset();
   if (!metered->paused_since.has_value()) metered->paused_since = clock_->Now();
+  if (listeners_->LacksWork(load->job())) return;
   load->set_trouble(absl::StrCat(
       "its workers are paused since ",
       absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", *metered->paused_since, absl::UTCTimeZone()),

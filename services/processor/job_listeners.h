@@ -50,6 +50,10 @@ class JobListeners {
   // messages.
   virtual std::string ParkedFor() { return ""; }
 
+  // Whether the next pause of `job` is for lack of work, which is no trouble.
+  virtual void NotePause(absl::string_view job, bool for_lack_of_work) {}
+  virtual bool LacksWork(absl::string_view job) { return false; }
+
   // From now on no new listener replaces that of `job`. Empty `job`: no listener is replaced, and
   // no new job gets one. Stops nothing.
   virtual void Retire(absl::string_view job) = 0;

@@ -187,6 +187,20 @@ void ProcessorService::Unpark() {
   changed_.NotifyAll();
 }
 
+void ProcessorService::NotePause(absl::string_view job, bool for_lack_of_work) {
+  base::MutexLock lock(&mu_);
+  if (for_lack_of_work) {
+    lacking_work_.emplace(job);
+  } else if (const auto found = lacking_work_.find(job); found != lacking_work_.end()) {
+    lacking_work_.erase(found);
+  }
+}
+
+bool ProcessorService::LacksWork(absl::string_view job) {
+  base::MutexLock lock(&mu_);
+  return lacking_work_.contains(job);
+}
+
 std::string ProcessorService::ParkedFor() {
   base::MutexLock lock(&mu_);
   return parked_ ? options_.standby : "";
@@ -195,7 +209,9 @@ std::string ProcessorService::ParkedFor() {
 void ProcessorService::Forget(const ServedPtr& served) {
   base::MutexLock lock(&mu_);
   const auto place = served_.find(served->as_of.name);
-  if (place != served_.end() && place->second == served) served_.erase(place);
+  if (place == served_.end() || place->second != served) return;
+  lacking_work_.erase(place->first);
+  served_.erase(place);
 }
 
 void ProcessorService::Drop(const std::string& job) {

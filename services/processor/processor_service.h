@@ -101,6 +101,8 @@ class ProcessorService final : public JobListeners {
   std::vector<JobListener> Listeners() override ABSL_LOCKS_EXCLUDED(mu_);
   std::map<std::string, std::string> OpenTroubles() override ABSL_LOCKS_EXCLUDED(mu_);
   std::string ParkedFor() override ABSL_LOCKS_EXCLUDED(mu_);
+  void NotePause(absl::string_view job, bool for_lack_of_work) override ABSL_LOCKS_EXCLUDED(mu_);
+  bool LacksWork(absl::string_view job) override ABSL_LOCKS_EXCLUDED(mu_);
   void Retire(absl::string_view job) override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -192,6 +194,7 @@ class ProcessorService final : public JobListeners {
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::map<std::string, ServedPtr> served_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> retired_ ABSL_GUARDED_BY(mu_);
+  std::set<std::string, std::less<>> lacking_work_ ABSL_GUARDED_BY(mu_);  // if they are paused
   bool all_retired_ ABSL_GUARDED_BY(mu_) = false;
   bool parked_ ABSL_GUARDED_BY(mu_);
 

@@ -492,6 +492,17 @@ TEST_F(JobTroubleTest, IsThatItsWorkersArePausedUntilTheyGoOn) {
   EXPECT_EQ(Loads().front().trouble(), "");
 }
 
+TEST_F(JobTroubleTest, IsNoneWhereAScalingAgentHasNoWorkForTheJob) {
+  Apply(Definition("pears", 5));
+  Start();
+  const auto listener = service_->Listeners().front().listener;
+  service_->NotePause("pears", /*for_lack_of_work=*/true);
+  listener->Pause();
+  EXPECT_EQ(Loads().front().trouble(), "");
+  service_->NotePause("pears", /*for_lack_of_work=*/false);  // a person does, too
+  EXPECT_THAT(Loads().front().trouble(), HasSubstr("its workers are paused since 20"));
+}
+
 TEST_F(JobTroubleTest, IsInTheHeartbeatOfAProcessorThatLacksTheScript) {
   Apply(CommandDefinition("sh, ./missing.sh"));
   Start();

@@ -286,7 +286,10 @@ grpc::Status WorkerService::Pause(grpc::ServerContext* context, const v1::PauseR
                                   v1::PauseResponse*) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const Served served, Find(request->job()));
-    for (const JobListener& one : served) one.listener->Pause();
+    for (const JobListener& one : served) {
+      listeners_->NotePause(one.job, request->for_lack_of_work());
+      one.listener->Pause();
+    }
     return absl::OkStatus();
   });
 }

@@ -78,8 +78,7 @@ int Run(const std::string& account_list) {
         authenticator.Check(ReadRequest(object), Operations().at(object.at("operation")),
                             [&] { return ReadPolicies(object); });
     const absl::string_view code = verdict.ok() ? "" : errors::InfoOf(*verdict.code).name;
-    std::cout << json{{"code", std::string(code)}, {"detail", verdict.detail}}
-              << "\n";
+    std::cout << json{{"code", std::string(code)}, {"detail", verdict.detail}} << "\n";
   }
   return 0;
 }

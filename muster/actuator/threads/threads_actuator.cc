@@ -82,6 +82,7 @@ class RunningCall {
         return async->QueryState(&context_, &query_, &state_, done);
       case Verb::kPark:
         pause_.set_job(call_.job);
+        pause_.set_for_lack_of_work(true);
         return async->Pause(&context_, &pause_, &paused_, done);
       case Verb::kLetGo:
         resume_.set_job(call_.job);
