@@ -73,6 +73,9 @@ class Processes final : public ActuatorHolder {
   void Use(const Rules& rules, const std::vector<std::string>& jobs) override {
     actuator_->SetTargets(ProgramsOf(rules, jobs, options_));
   }
+  absl::Status LetGoOfUnknown(int64_t fencing_token, absl::Duration not_after) override {
+    return actuator_->LetGoOfUnknown(fencing_token, not_after);
+  }
 
  private:
   const ProcessOptions options_;

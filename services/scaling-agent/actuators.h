@@ -5,12 +5,14 @@
 // ActuatorHolder: owns an actuator and everything that the actuator uses.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -33,6 +35,10 @@ class ActuatorHolder {
   // Replaces the actuator's targets with those of `rules`, by their ids. `jobs` lists the names of
   // the jobs that exist now (see JobOf).
   virtual void Use(const scaling::rules::Rules& rules, const std::vector<std::string>& jobs) = 0;
+  // Lets the replicas go that the actuator has started for targets which are none any more, where
+  // they would stay without an end. Only the agent that leads may say so; the arguments and the
+  // errors are those of an order. Call it each second.
+  virtual absl::Status LetGoOfUnknown(int64_t, absl::Duration) { return absl::OkStatus(); }
 };
 
 // Actuators for a host without a cluster: the agent starts processes itself (ProcessOptions), or it

@@ -119,6 +119,16 @@ void Agent::HoldLead() {
 void Agent::WatchRules() {
   PollRules();
   WatchJobs();
+  LetGoOfUnknown();
+}
+
+// By the rules that have just been read: they may have changed while another agent led.
+void Agent::LetGoOfUnknown() {
+  if (!deps_.let_go_of_unknown || rules().rules->mode != scaling::rules::Mode::kAct) return;
+  const std::optional<HeldToken> lead = election_.Held();
+  if (!lead.has_value()) return;
+  LogChange("letting go of targets that are none any more", deps_.let_go_of_unknown(*lead),
+            &unknown_trouble_);
 }
 
 bool Agent::ReadJobs() {

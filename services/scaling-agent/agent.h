@@ -53,6 +53,9 @@ struct AgentDependencies {
   // Gives the actuator its new targets, and the jobs that exist: after the rules change, and once
   // there are other jobs while a queue of the rules belongs to none; may be empty.
   std::function<void(const scaling::rules::Rules&, const std::vector<std::string>&)> use_targets;
+  // Lets the replicas go of targets that the rules do not have any more. Called after use_targets,
+  // each second while this agent leads and acts; may be empty.
+  std::function<absl::Status(const HeldToken&)> let_go_of_unknown;
   OnDesired on_desired;                    // see LoopDependencies; may be empty
   telemetry::Registry* metrics = nullptr;  // null: nothing is measured
 };
@@ -98,6 +101,7 @@ class Agent {
   void PollRules() ABSL_LOCKS_EXCLUDED(mu_);
   // A queue whose name muster has made safe tells its job only once the job is applied.
   void WatchJobs();
+  void LetGoOfUnknown();
   // Reads which jobs there are. Returns whether they are others than before.
   bool ReadJobs();
   void KeepRecords() ABSL_LOCKS_EXCLUDED(mu_);
@@ -115,13 +119,14 @@ class Agent {
   DecisionLog decision_log_;
 
   // led_ and election_trouble_ belong to the election thread, refreshed_ and records_trouble_ to
-  // the records thread, known_jobs_ and jobs_read_ to that of the rules.
+  // the records thread, known_jobs_, jobs_read_ and unknown_trouble_ to that of the rules.
   bool led_ = false;
   std::string election_trouble_;
   absl::Duration refreshed_ = -absl::InfiniteDuration();
   std::string records_trouble_;
   std::vector<std::string> known_jobs_;
   absl::Duration jobs_read_ = -absl::InfiniteDuration();
+  std::string unknown_trouble_;
 
   mutable base::Mutex mu_;
   Loops loops_ ABSL_GUARDED_BY(mu_);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/scaling-agent/agent.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -29,9 +32,11 @@ class AgentTest : public ::testing::Test {
     queues_.Create("in-0");
     WriteRules("p");
   }
-  void WriteRules(const std::string& workload, const std::string& queue = "in") {
-    std::ofstream(dir_ / "rules.yaml") << "targets: {billing: {kind: process, name: " << workload
-                                       << ", queues: [" << queue << "]}}\n";
+  void WriteRules(const std::string& workload, const std::string& queue = "in",
+                  const std::string& mode = "act") {
+    std::ofstream(dir_ / "rules.yaml")
+        << "mode: " << mode << "\ntargets: {billing: {kind: process, name: " << workload
+        << ", queues: [" << queue << "]}}\n";
   }
   std::unique_ptr<Agent> MakeAgent() {
     auto rules =
@@ -59,6 +64,11 @@ class AgentTest : public ::testing::Test {
       workload_ = in_force.targets.front().name;
       job_ = JobOf(in_force.targets.front().queues.front(), jobs);
     };
+    deps.let_go_of_unknown = [this](const HeldToken& lead) {
+      base::MutexLock lock(&mu_);
+      let_go_.emplace_back(lead.token, workload_);
+      return absl::OkStatus();
+    };
     return std::make_unique<Agent>(std::move(options), std::move(deps), *std::move(rules));
   }
   template <typename Done>
@@ -74,6 +84,12 @@ class AgentTest : public ::testing::Test {
     return workload_;
   }
 
+  // How often the agent let go of unknown targets, while it knew the target as this workload.
+  std::ptrdiff_t TimesLetGo(const std::string& workload) {
+    base::MutexLock lock(&mu_);
+    return std::count(let_go_.begin(), let_go_.end(), std::pair(int64_t{1}, workload));
+  }
+
   base::FakeClock clock_;
   const os::TempDir dir_;
   TestQueues queues_{&clock_};
@@ -85,6 +101,7 @@ class AgentTest : public ::testing::Test {
   std::string workload_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> jobs_ ABSL_GUARDED_BY(mu_);  // that are applied
   int reads_of_jobs_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<std::pair<int64_t, std::string>> let_go_ ABSL_GUARDED_BY(mu_);
   std::optional<std::string> job_ ABSL_GUARDED_BY(mu_);  // of the target, as the actuator knows it
 };
 
@@ -125,6 +142,34 @@ TEST_F(AgentTest, ATargetLearnsOfAJobThatIsAppliedAfterTheRules) {
     base::MutexLock lock(&mu_);
     return job_ == "my_job";
   });
+  agent->Stop();
+}
+
+// A target that was renamed left its replicas running for as long as an agent ran.
+TEST_F(AgentTest, LetsGoOfTargetsThatAreNoneAnyMoreAgainAndAgainWhileItLeads) {
+  const std::unique_ptr<Agent> agent = MakeAgent();
+  ASSERT_TRUE(agent->Start().ok());
+  AdvanceUntil([&] { return TimesLetGo("p") > 1; });
+  WriteRules("q");
+  AdvanceUntil([&] { return TimesLetGo("q") > 1; });
+  agent->Stop();
+  base::MutexLock lock(&mu_);
+  for (const auto& [token, workload] : let_go_) EXPECT_EQ(token, 1);
+}
+
+TEST_F(AgentTest, LetsNothingGoOfUnknownTargetsWhileItOnlyObserves) {
+  WriteRules("p", "in", "observe");
+  const std::unique_ptr<Agent> agent = MakeAgent();
+  ASSERT_TRUE(agent->Start().ok());
+  AdvanceUntil([&] { return agent->leads(); });
+  for (int look = 0; look < 300; ++look) {
+    clock_.Advance(absl::Milliseconds(10));
+    base::LetOthersRun();
+  }
+  EXPECT_EQ(TimesLetGo("p"), 0);
+  WriteRules("q");
+  AdvanceUntil([&] { return TimesLetGo("q") > 0; });
+  EXPECT_EQ(TimesLetGo("p"), 0);
   agent->Stop();
 }
 

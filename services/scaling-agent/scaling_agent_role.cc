@@ -101,6 +101,9 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
                             const std::vector<std::string>& jobs) {
     actuator_->Use(in_force, jobs);
   };
+  deps.let_go_of_unknown = [this](const HeldToken& lead) {
+    return actuator_->LetGoOfUnknown(lead.token, lead.until);
+  };
   deps.on_desired = [this](const std::string& target, std::optional<int> desired) {
     activity_.Update(target, desired);
   };

@@ -43,6 +43,16 @@ std::string DescribeDeparted(const DepartedReplica& departed) {
   return text;
 }
 
+struct IsUnknown {
+  const Targets& targets;
+
+  bool operator()(std::string_view target) const { return targets.find(target) == targets.end(); }
+  template <typename Value>
+  bool operator()(const std::pair<const std::string, Value>& of_target) const {
+    return (*this)(of_target.first);
+  }
+};
+
 // For the agent, NotFound means an unknown target, so a missing program becomes Unavailable.
 absl::Status OfProgram(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
@@ -119,17 +129,8 @@ absl::StatusOr<actuator::Outcome> ProcessActuator::Apply(const actuator::Order& 
   MUSTER_RETURN_IF_ERROR(CheckBounds(order));
   base::MutexLock lock(&mu_);
   MUSTER_ASSIGN_OR_RETURN(const Program program, FindLocked(order.target));
-  MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked());
-  // The order may have expired while this call waited for the folder's lock.
-  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
+  MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked(order));
   DesiredState& orders = session.orders;
-  if (order.fencing_token < orders.highest_token) {
-    const absl::Status stale = actuator::StaleToken(order, orders.highest_token);
-    return absl::Status(
-        stale.code(),
-        absl::StrCat(stale.message(), "; if the mesh's records began anew, make it 0 in ",
-                     OrdersFile(options_.folder)));
-  }
   const int before = orders.WantedOf(order.target);
   const DesiredState known = orders;
   orders.highest_token = order.fencing_token;
@@ -141,6 +142,36 @@ absl::StatusOr<actuator::Outcome> ProcessActuator::Apply(const actuator::Order& 
   MUSTER_RETURN_IF_ERROR(FulfilLocked(order.target, program, order.let_go_first, &session));
   return actuator::Outcome{before, order.replicas,
                            DetailOf(order, before, HealthTroublesLocked(order.target))};
+}
+
+absl::Status ProcessActuator::LetGoOfUnknown(int64_t fencing_token, absl::Duration not_after) {
+  actuator::Order order;
+  order.target = "targets that are none any more";
+  order.fencing_token = fencing_token;
+  order.not_after = not_after;
+  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
+  base::MutexLock lock(&mu_);
+  MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked(order));
+  const IsUnknown is_unknown{targets_};
+  // Written before acting, as in Apply. An agent that still knows such a target, and led before,
+  // must not replace what goes.
+  const DesiredState known = session.orders;
+  session.orders.highest_token = fencing_token;
+  std::erase_if(session.orders.wanted, is_unknown);
+  if (session.orders != known) {
+    MUSTER_RETURN_IF_ERROR(WriteDesiredState(OrdersFile(options_.folder), session.orders));
+  }
+  std::erase_if(backoffs_, is_unknown);
+  absl::Status done;
+  for (const LivingReplica& living : session.living) {
+    const std::string& target = living.record.target;
+    if (!is_unknown(target) || living.state == ReplicaState::kDraining) continue;
+    base::Log(base::kInfo, "a replica goes, because its target is none any more",
+              {{"target", target}, {"replica", living.record.instance}});
+    done.Update(store_.LetGo(living));
+  }
+  WriteMetricsTargetsLocked(session.living);
+  return done;
 }
 
 absl::StatusOr<Program> ProcessActuator::FindLocked(std::string_view target) const {
@@ -183,6 +214,19 @@ absl::StatusOr<ProcessActuator::Session> ProcessActuator::BeginLocked() {
   for (const ReplicaFolder& folder : stock.without_record) all_gone &= store_.Discard(folder);
   session.living = all_gone ? std::move(stock.living) : store_.TakeInventory().living;
   return session;
+}
+
+absl::StatusOr<ProcessActuator::Session> ProcessActuator::BeginLocked(
+    const actuator::Order& order) {
+  MUSTER_ASSIGN_OR_RETURN(Session session, BeginLocked());
+  // The order may have expired while this call waited for the folder's lock.
+  MUSTER_RETURN_IF_ERROR(gate_.Admit(order));
+  if (order.fencing_token >= session.orders.highest_token) return session;
+  const absl::Status stale = actuator::StaleToken(order, session.orders.highest_token);
+  return absl::Status(
+      stale.code(),
+      absl::StrCat(stale.message(), "; if the mesh's records began anew, make it 0 in ",
+                   OrdersFile(options_.folder)));
 }
 
 void ProcessActuator::DischargeLocked(const DepartedReplica& departed) {

@@ -15,6 +15,7 @@
 // each second.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -71,9 +72,16 @@ class ProcessActuator final : public actuator::Actuator {
   // `clock` is not owned. Creates the folder if needed. Starts no replicas.
   static absl::StatusOr<std::unique_ptr<ProcessActuator>> Open(Options options, base::Clock* clock);
 
-  // Replaces the targets after the rules change. Replicas of a removed target stay until the target
-  // returns or no agent is left.
+  // Replaces the targets after the rules change. Replicas of a removed target stay until
+  // LetGoOfUnknown: the agent that leads may have other rules.
   void SetTargets(Targets targets) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Lets the replicas go of all targets that SetTargets did not name, also those that an earlier
+  // agent has started; they drain. If such a target returns, nothing is wanted of it. The arguments
+  // and the errors are those of an order (Apply). Call it each second: it also clears away the
+  // replicas that have ended, when nobody observes their target any more.
+  absl::Status LetGoOfUnknown(int64_t fencing_token, absl::Duration not_after)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   std::string_view kind() const override { return "process"; }
   // Also replaces replicas that ended by themselves, after a wait that grows with each failure in a
@@ -100,6 +108,9 @@ class ProcessActuator final : public actuator::Actuator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes the folder's lock and records which replicas have ended since the last session.
   absl::StatusOr<Session> BeginLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same for an order, which is refused if it is stale or has expired.
+  absl::StatusOr<Session> BeginLocked(const actuator::Order& order)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DischargeLocked(const DepartedReplica& departed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Starts or stops replicas until their number is as ordered. Returns OK also while the backoff
   // delays a start.

@@ -65,6 +65,7 @@ class ProcessActuatorTest : public ::testing::Test {
     return order;
   }
   absl::StatusOr<actuator::Outcome> Apply(int replicas) { return actuator_->Apply(To(replicas)); }
+  absl::Status LetGoOfUnknown() { return actuator_->LetGoOfUnknown(1, absl::InfiniteDuration()); }
   actuator::TargetState Look() {
     auto state = actuator_->Observe("work");
     EXPECT_TRUE(state.ok()) << state.status();
@@ -397,7 +398,8 @@ TEST_F(ProcessActuatorTest, PassesOverAFolderThatItCannotRead) {
   EXPECT_TRUE(AwaitReady(1));
 }
 
-TEST_F(ProcessActuatorTest, LeavesTheReplicasOfATargetThatIsNoneAnyMore) {
+// The agent that leads may have other rules.
+TEST_F(ProcessActuatorTest, LeavesTheReplicasOfATargetThatIsNoneAnyMoreUntilTheLeaderSaysSo) {
   Open(Worker());
   ASSERT_TRUE(Apply(1).ok());
   actuator_->SetTargets({});
@@ -405,6 +407,68 @@ TEST_F(ProcessActuatorTest, LeavesTheReplicasOfATargetThatIsNoneAnyMore) {
   EXPECT_EQ(folder_.Serving("work"), 1);
   actuator_->SetTargets(options_.targets);
   EXPECT_EQ(Look().wanted, 1);
+}
+
+// Three replicas of "work" went on beside those of "work2", for as long as an agent ran.
+TEST_F(ProcessActuatorTest, LetsTheReplicasGoWhoseTargetHasAnotherName) {
+  options_.metrics_targets = PathOf("prometheus.json");
+  Open(Script(absl::StrCat("trap '", WaitFor("drained"), "exit 0' TERM; ", kSaysReady,
+                           " 127.0.0.1:4711; while :; do sleep 0.01; done")));
+  ASSERT_TRUE(Apply(3).ok());
+  ASSERT_TRUE(AwaitReady(3));
+  actuator_->SetTargets({{"work2", Worker()}});
+  actuator::Order order = To(1);
+  order.target = "work2";
+  ASSERT_TRUE(actuator_->Apply(order).ok());
+  ASSERT_TRUE(LetGoOfUnknown().ok());
+  EXPECT_EQ(folder_.Serving("work"), 0);
+  EXPECT_EQ(folder_.Serving("work2"), 1);
+  EXPECT_THAT(folder_.TakeInventory().living, SizeIs(4)) << "they finish what they have begun";
+  Make("drained");
+  EXPECT_TRUE(Eventually([&] {
+    return LetGoOfUnknown().ok() && FoldersIn("replicas") == 1 &&
+           Content(options_.metrics_targets) == "[]\n";
+  }));
+  EXPECT_EQ(FoldersIn("failed"), 0);
+}
+
+TEST_F(ProcessActuatorTest, ATargetThatReturnsBeginsWithoutReplicas) {
+  Open(Worker());
+  ASSERT_TRUE(Apply(2).ok());
+  actuator_->SetTargets({});
+  ASSERT_TRUE(LetGoOfUnknown().ok());
+  actuator_->SetTargets(options_.targets);
+  EXPECT_EQ(Look().wanted, 0);
+  ASSERT_TRUE(Apply(1).ok());
+  ASSERT_TRUE(LetGoOfUnknown().ok());
+  EXPECT_TRUE(AwaitReady(1));
+}
+
+TEST_F(ProcessActuatorTest, LetsTheReplicasGoThatAnAgentBeforeHasLeftOfATargetThatIsNone) {
+  Open(Worker());
+  ASSERT_TRUE(Apply(2).ok());
+  options_.targets = {{"work2", Worker()}};
+  actuator_ = nullptr;
+  actuator_ = OpenAnother();
+  ASSERT_TRUE(LetGoOfUnknown().ok());
+  EXPECT_EQ(folder_.Serving("work"), 0);
+}
+
+// It may not have the rules yet by which the leader keeps them, or no lead any more.
+TEST_F(ProcessActuatorTest, OnlyTheLeaderLetsTheReplicasGoOfTargetsThatItDoesNotKnow) {
+  Open(Worker());
+  const auto follower = OpenAnother();
+  follower->SetTargets({{"work2", Worker()}});
+  ASSERT_TRUE(actuator_->Apply(To(2, 9)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(follower->LetGoOfUnknown(8, absl::InfiniteDuration())));
+  EXPECT_TRUE(absl::IsAborted(follower->LetGoOfUnknown(9, clock_.Monotonic())));
+  EXPECT_EQ(folder_.Serving("work"), 2);
+  // What the former leader still knows of the target starts nothing, and lets nothing go.
+  ASSERT_TRUE(follower->LetGoOfUnknown(10, absl::InfiniteDuration()).ok());
+  EXPECT_EQ(folder_.Serving("work"), 0);
+  EXPECT_EQ(Look().wanted, 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(actuator_->Apply(To(2, 9)).status()));
+  EXPECT_EQ(folder_.Serving("work"), 0);
 }
 
 }  // namespace
