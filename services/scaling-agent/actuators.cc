@@ -119,6 +119,7 @@ actuator::process::Targets ProgramsOf(const Rules& rules,
     program.path = ProgramOf(target, options);
     program.arguments = options.processor_arguments;
     program.environment = options.environment;
+    program.most = target.range.max;
     for (const std::string& job :
          JobsOfTarget(target, known_jobs).value_or(std::set<std::string>())) {
       program.arguments.insert(program.arguments.end(), {"--job", job});

@@ -58,6 +58,7 @@ TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
   rules.targets = {TargetOf("bills", "process", {"retail-in-0", "retail-in-1", "rating-in"}),
                    TargetOf("odd", "process", {"retail-in", "inbox"}),
                    TargetOf("elsewhere", "deployment", {"retail-in"})};
+  rules.targets[0].range.max = 7;
   ProcessOptions options;
   options.processor_program = "/bin/p";
   options.processor_arguments = {"--threads", "4"};
@@ -68,6 +69,7 @@ TEST(LocalActuatorsTest, StartProcessorsForTheJobsOfATargetsQueues) {
   EXPECT_EQ(bills.path, "/bin/p");
   EXPECT_THAT(bills.arguments, ElementsAre("--threads", "4", "--job", "rating", "--job", "retail"));
   EXPECT_THAT(bills.environment, ElementsAre(Pair("MUSTER_NATS", "nats://here")));
+  EXPECT_EQ(bills.most, 7);
   EXPECT_THAT(programs.at("odd").arguments, ElementsAre("--threads", "4"));
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/log.h"
 #include "muster/base/quantity.h"
+#include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/rpc/address.h"
 #include "muster/scaling/recording/recording.h"
@@ -96,6 +97,8 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   deps.roster = [roster = &membership_->roster()] { return roster->List(v1::ROLE_PROCESSOR); };
   deps.initiators = [roster = &membership_->roster()] { return roster->List(v1::ROLE_INITIATOR); };
   jobs_ = std::make_unique<job::JobRegistry>(stores.sync, clock_);
+  // An agent that begins without knowing the jobs would replace replicas that work for one of them.
+  if (const absl::Status read = ReadJobs(); base::IsTransient(read)) return read;
   deps.jobs = [this] { return KnownJobs(); };
   deps.use_targets = [this](const scaling::rules::Rules& in_force,
                             const std::vector<std::string>& jobs) {
@@ -113,16 +116,17 @@ absl::Status ScalingAgentRole::MakeAgent(const host::Stores& stores) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> ScalingAgentRole::KnownJobs() {
-  const auto jobs = jobs_->Summaries();
+absl::Status ScalingAgentRole::ReadJobs() {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<job::JobSummary> jobs, jobs_->Summaries());
   base::MutexLock lock(&mu_);
-  if (!jobs.ok()) {
-    base::Log(base::kWarning, "which jobs there are cannot be read now",
-              {{"why", jobs.status().ToString()}});
-    return known_jobs_;
-  }
   known_jobs_.clear();
-  for (const job::JobSummary& job : *jobs) known_jobs_.push_back(job.name);
+  for (const job::JobSummary& job : jobs) known_jobs_.push_back(job.name);
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ScalingAgentRole::KnownJobs() {
+  base::LogUnlessOk(base::kWarning, "which jobs there are cannot be read now", ReadJobs());
+  base::MutexLock lock(&mu_);
   return known_jobs_;
 }
 

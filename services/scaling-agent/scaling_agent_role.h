@@ -51,6 +51,7 @@ class ScalingAgentRole final : public host::Role {
  private:
   absl::StatusOr<std::unique_ptr<ActuatorHolder>> MakeActuator();
   absl::Status MakeAgent(const host::Stores& stores);
+  absl::Status ReadJobs() ABSL_LOCKS_EXCLUDED(mu_);
   // Those of the last time where the store does not answer.
   std::vector<std::string> KnownJobs() ABSL_LOCKS_EXCLUDED(mu_);
 

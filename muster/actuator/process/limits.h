@@ -13,6 +13,10 @@ namespace muster::actuator::process {
 // not bring the host down.
 inline constexpr int kMaxReplicas = 1000;
 
+// Of the replicas whose program has changed, one in so many is replaced at a time, and at least
+// one: as a Deployment of Kubernetes does, too.
+inline constexpr int kReplacedShare = 4;
+
 // An order holds the folder's lock until its programs have been executed. A longer wait means that
 // the agent which holds the lock was stopped.
 inline constexpr absl::Duration kLockLimit = absl::Seconds(10);

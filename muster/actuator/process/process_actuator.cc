@@ -35,6 +35,27 @@ std::vector<const LivingReplica*> ServingOf(std::string_view target,
   return serving;
 }
 
+std::vector<std::string> CommandOf(const Program& program) {
+  std::vector<std::string> command = program.arguments;
+  command.insert(command.begin(), program.path);
+  return command;
+}
+
+// Its environment may differ: it says how the replica runs, and not what it works on.
+bool IsOutdated(const LivingReplica& replica, const Program& program) {
+  return !replica.record.program.empty() && replica.record.program != CommandOf(program);
+}
+
+ServingCount CountServing(std::string_view target, const Program& program,
+                          const std::vector<LivingReplica>& living) {
+  ServingCount count;
+  for (const LivingReplica* replica : ServingOf(target, living)) {
+    const bool is_ready = replica->state == ReplicaState::kReady;
+    ++(IsOutdated(*replica, program) ? count.outdated : is_ready ? count.ready : count.starting);
+  }
+  return count;
+}
+
 std::string DescribeDeparted(const DepartedReplica& departed) {
   std::string text =
       absl::StrCat(departed.record.instance, " ", departed.end.how, " after ",
@@ -242,12 +263,19 @@ void ProcessActuator::DischargeLocked(const DepartedReplica& departed) {
 absl::Status ProcessActuator::FulfilLocked(const std::string& target, const Program& program,
                                            const std::vector<std::string>& let_go_first,
                                            Session* session) {
-  const int missing = session->orders.WantedOf(target) -
-                      static_cast<int>(ServingOf(target, session->living).size());
-  if (missing == 0) return absl::OkStatus();
-  const absl::Status done = missing > 0 ? StartLocked(target, program, missing)
-                                        : ShrinkLocked(target, let_go_first, -missing, *session);
-  session->living = store_.TakeInventory().living;
+  const RollingUpdate update(session->orders.WantedOf(target), program.most);
+  absl::Status done;
+  if (const int count = update.ToStart(CountServing(target, program, session->living)); count > 0) {
+    done = StartLocked(target, program, count);
+    session->living = store_.TakeInventory().living;
+  }
+  // Counted anew, because a start may have failed, or wait.
+  const RollingUpdate::Departures departures =
+      update.ToLetGo(CountServing(target, program, session->living));
+  if (departures.outdated + departures.surplus > 0) {
+    done.Update(ShrinkLocked(target, program, let_go_first, departures, *session));
+    session->living = store_.TakeInventory().living;
+  }
   return done;
 }
 
@@ -258,13 +286,12 @@ absl::Status ProcessActuator::StartLocked(const std::string& target, const Progr
   if (backoff.WaitAt(now) > absl::ZeroDuration()) return backoff.refusal();
   StartPlan plan{options_.keeper,
                  target,
-                 {program.path},
+                 CommandOf(program),
                  program.environment,
                  AgentsFile(options_.folder),
                  options_.drain_grace,
                  options_.kill_slack,
                  options_.unattended_limit};
-  plan.program.insert(plan.program.end(), program.arguments.begin(), program.arguments.end());
   std::vector<pid_t> keepers;
   const absl::Status started = OfProgram(store_.Start(plan, count, &keepers));
   keepers_.insert(keepers.begin(), keepers.end());
@@ -276,16 +303,25 @@ absl::Status ProcessActuator::StartLocked(const std::string& target, const Progr
   return started;
 }
 
-absl::Status ProcessActuator::ShrinkLocked(const std::string& target,
-                                           const std::vector<std::string>& let_go_first, int count,
+absl::Status ProcessActuator::ShrinkLocked(const std::string& target, const Program& program,
+                                           const std::vector<std::string>& let_go_first,
+                                           const RollingUpdate::Departures& departures,
                                            const Session& session) {
   const std::vector<const LivingReplica*> serving = ServingOf(target, session.living);
-  std::vector<actuator::Replica> replicas;
-  replicas.reserve(serving.size());
-  for (const LivingReplica* replica : serving) replicas.push_back(replica->AsReplica());
-  const std::vector<std::string> chosen =
-      ChooseForScaleDown(std::move(replicas), let_go_first, count);
-  const std::set<std::string> to_go(chosen.begin(), chosen.end());
+  std::vector<actuator::Replica> outdated, replicas;
+  for (const LivingReplica* replica : serving) {
+    if (IsOutdated(*replica, program)) outdated.push_back(replica->AsReplica());
+  }
+  const std::vector<std::string> replaced =
+      ChooseForScaleDown(std::move(outdated), let_go_first, departures.outdated);
+  std::set<std::string> to_go(replaced.begin(), replaced.end());
+  for (const LivingReplica* replica : serving) {
+    if (to_go.count(replica->record.instance) == 0) replicas.push_back(replica->AsReplica());
+  }
+  for (std::string& chosen :
+       ChooseForScaleDown(std::move(replicas), let_go_first, departures.surplus)) {
+    to_go.insert(std::move(chosen));
+  }
   for (const LivingReplica* replica : serving) {
     if (to_go.count(replica->record.instance) != 0) {
       MUSTER_RETURN_IF_ERROR(store_.LetGo(*replica));

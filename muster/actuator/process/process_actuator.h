@@ -33,6 +33,7 @@
 #include "muster/actuator/process/limits.h"
 #include "muster/actuator/process/replica_store.h"
 #include "muster/actuator/process/restart_backoff.h"
+#include "muster/actuator/process/rolling_update.h"
 #include "muster/actuator/process/state_folder.h"
 #include "muster/base/clock.h"
 #include "muster/base/mutex.h"
@@ -47,6 +48,9 @@ struct Program {
   // MUSTER_LISTEN=127.0.0.1:0, MUSTER_DATA_DIR in its folder, MUSTER_DRAIN_GRACE. MUSTER_INSTANCE,
   // the replica's name, cannot be changed.
   std::vector<std::pair<std::string, std::string>> environment = {};
+  // What the target may have, however many are wanted: a replica with another path or other
+  // arguments is replaced, and others start before it goes only up to this number.
+  int most = kMaxReplicas;
 };
 
 // By the targets' names.
@@ -85,7 +89,8 @@ class ProcessActuator final : public actuator::Actuator {
 
   std::string_view kind() const override { return "process"; }
   // Also replaces replicas that ended by themselves, after a wait that grows with each failure in a
-  // row. DataLoss: the file of orders cannot be read.
+  // row, and those whose program is another one by now (rolling_update.h). DataLoss: the file of
+  // orders cannot be read.
   absl::StatusOr<actuator::TargetState> Observe(std::string_view target) override
       ABSL_LOCKS_EXCLUDED(mu_);
   // Fails as Observe does. InvalidArgument: more than kMaxReplicas. If the program cannot be
@@ -112,15 +117,17 @@ class ProcessActuator final : public actuator::Actuator {
   absl::StatusOr<Session> BeginLocked(const actuator::Order& order)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DischargeLocked(const DepartedReplica& departed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Starts or stops replicas until their number is as ordered. Returns OK also while the backoff
-  // delays a start.
+  // Starts or stops replicas until their number is as ordered, and replaces those that run another
+  // program. Returns OK also while the backoff delays a start.
   absl::Status FulfilLocked(const std::string& target, const Program& program,
                             const std::vector<std::string>& let_go_first, Session* session)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status StartLocked(const std::string& target, const Program& program, int count)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status ShrinkLocked(const std::string& target, const std::vector<std::string>& let_go_first,
-                            int count, const Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ShrinkLocked(const std::string& target, const Program& program,
+                            const std::vector<std::string>& let_go_first,
+                            const RollingUpdate::Departures& departures, const Session& session)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WriteMetricsTargetsLocked(const std::vector<LivingReplica>& living)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForKeepersLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -134,8 +134,8 @@ absl::Status Keeper::Start() {
   const std::optional<os::ProcessIdentity> self = os::IdentityOf(getpid());
   if (!self.has_value()) return absl::InternalError("/proc does not show this process");
   // Write the record before starting the program, so that every running program has a record.
-  MUSTER_RETURN_IF_ERROR(
-      folder_.WriteRecord({folder_.instance(), order_.target, *self, base::RealClock()->Now()}));
+  MUSTER_RETURN_IF_ERROR(folder_.WriteRecord(
+      {folder_.instance(), order_.target, *self, base::RealClock()->Now(), order_.program}));
   MUSTER_ASSIGN_OR_RETURN(readiness_, os::NotifySocket::Open());
   os::ProcessSpec program;
   MUSTER_ASSIGN_OR_RETURN(program.path, os::FindProgram(order_.program.front(), ""));

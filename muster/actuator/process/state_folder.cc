@@ -156,7 +156,8 @@ std::string EncodeRecord(const ReplicaRecord& record) {
                  {"pid", record.keeper.pid},
                  {"start_ticks", record.keeper.start_ticks},
                  {"boot", record.keeper.boot},
-                 {"started_us", absl::ToUnixMicros(record.started)}});
+                 {"started_us", absl::ToUnixMicros(record.started)},
+                 {"program", record.program}});
 }
 
 absl::StatusOr<ReplicaRecord> DecodeRecord(absl::string_view text) {
@@ -166,7 +167,8 @@ absl::StatusOr<ReplicaRecord> DecodeRecord(absl::string_view text) {
         object.at("instance").get<std::string>(), object.at("target").get<std::string>(),
         os::ProcessIdentity{object.at("pid").get<pid_t>(), object.at("start_ticks").get<uint64_t>(),
                             object.at("boot").get<std::string>()},
-        absl::FromUnixMicros(object.at("started_us").get<int64_t>())};
+        absl::FromUnixMicros(object.at("started_us").get<int64_t>()),
+        object.value("program", std::vector<std::string>())};
   } catch (const json::exception& error) {
     return absl::DataLossError(error.what());
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,7 +56,8 @@ absl::Status WriteDesiredState(const std::string& path, const DesiredState& orde
 // ReplicaFolder: the state of one replica, as files in a folder of its own, so that a later agent
 // knows as much as the one that started the replica.
 //
-//   record          name, target and keeper process; written once, before the program starts
+//   record          name, target, keeper process and program; written once, before the program
+//                   starts
 //   ready           exists while the program says that it is ready
 //   metrics         HOST:PORT at which the program serves its metrics, if it has told
 //   leaving         an agent or the keeper told the replica to end
@@ -69,6 +71,8 @@ struct ReplicaRecord {
   std::string target;
   os::ProcessIdentity keeper;
   absl::Time started;
+  // With its arguments; empty: an earlier muster has written the record, and did not tell it.
+  std::vector<std::string> program = {};
 
   friend bool operator==(const ReplicaRecord&, const ReplicaRecord&) = default;
 };

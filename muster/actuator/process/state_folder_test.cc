@@ -9,13 +9,17 @@
 namespace muster::actuator::process {
 namespace {
 
-const ReplicaRecord kRecord{
-    "processor-1", "work", {4711, 123456789, "boot"}, absl::FromUnixMicros(1'700'000'000'000'001)};
+const ReplicaRecord kRecord{"processor-1",
+                            "work",
+                            {4711, 123456789, "boot"},
+                            absl::FromUnixMicros(1'700'000'000'000'001),
+                            {"/bin/p", "--job", "retail"}};
 const ReplicaEnd kEnd{"exited with status 3", "some | lines", absl::Milliseconds(1500)};
 
 TEST(ReplicaFolderTest, StoresWhatItHasStoredBefore) {
   EXPECT_EQ(EncodeRecord(kRecord),
             R"({"boot":"boot","instance":"processor-1","muster_replica":1,"pid":4711,)"
+            R"("program":["/bin/p","--job","retail"],)"
             R"("start_ticks":123456789,"started_us":1700000000000001,"target":"work"})"
             "\n");
   EXPECT_EQ(EncodeEnd(kEnd), R"({"how":"exited with status 3","last_lines":"some | lines",)"
@@ -31,6 +35,16 @@ TEST(ReplicaFolderTest, ReadsWhatItStores) {
   EXPECT_EQ(*DecodeEnd(EncodeEnd(kEnd)), kEnd);
   const DesiredState orders{7, {{"mail", 0}, {"work", 3}}};
   EXPECT_EQ(*DecodeDesiredState(EncodeDesiredState(orders)), orders);
+}
+
+TEST(ReplicaFolderTest, ReadsTheRecordThatAnEarlierMusterHasWritten) {
+  ReplicaRecord earlier = kRecord;
+  earlier.program = {};
+  EXPECT_EQ(
+      *DecodeRecord(R"({"boot":"boot","instance":"processor-1","muster_replica":1,"pid":4711,)"
+                    R"("start_ticks":123456789,"started_us":1700000000000001,"target":"work"})"
+                    "\n"),
+      earlier);
 }
 
 TEST(ReplicaFolderTest, TakesNoGarbage) {
