@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "muster/scaling/policy/standby.h"
 #include "services/scaling-agent/limits.h"
 
 namespace muster::scaling_agent {
@@ -87,18 +88,9 @@ FleetLook FleetView::Look(const FleetSigns& all) {
   // Without reports the load per replica is unknown, so more tasks are not offered.
   fleet.max_tasks = tally.has_lost_reports ? fleet.tasks : std::max(fleet.tasks, max_tasks_);
   fleet.draining = tally.draining;
-  // The longest idle replicas count as parked. If too few are idle, starting replicas fill the
-  // standby and do not count as starting; otherwise the policy would count on them for work and
-  // order their replacement once they park.
-  int idle = 0;
-  for (const Tally::Ready& ready : tally.ready) idle += ready.idle_since <= signs.now ? 1 : 0;
-  fleet.parked = std::min(idle, signs.standby);
-  const size_t to_park =
-      std::min(static_cast<size_t>(signs.standby - fleet.parked), tally.starting.size());
   std::sort(tally.starting.begin(), tally.starting.end());
-  tally.starting.resize(tally.starting.size() - to_park);
   fleet.starting = std::move(tally.starting);
-  fleet.ready = static_cast<int>(tally.ready.size()) - fleet.parked;
+  fleet.ready = static_cast<int>(tally.ready.size());
   for (const Tally::Ready& ready : tally.ready) {
     if (ready.idle_since <= signs.now) fleet.idle_since.push_back(ready.idle_since);
     if (!ready.name.empty() && look.let_go_first.size() < kMaxLetGoFirst) {
@@ -106,7 +98,7 @@ FleetLook FleetView::Look(const FleetSigns& all) {
     }
   }
   std::sort(fleet.idle_since.begin(), fleet.idle_since.end());
-  fleet.idle_since.erase(fleet.idle_since.begin(), fleet.idle_since.begin() + fleet.parked);
+  scaling::policy::Park(signs.standby, &fleet);
   look.estimates = speed_.For(fleet.tasks);
   return look;
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "muster/scaling/policy/standby.h"
+
 namespace muster::scaling::replay {
 
 namespace {
@@ -120,7 +122,8 @@ void KedaPolicy::Announce(const scaling::policy::Announcement& announcement) {
 
 std::optional<int64_t> KedaPolicy::Metric(const scaling::policy::Observation& observation) {
   if (adviser_ != nullptr) {
-    const scaling::policy::Decision advice = adviser_->Decide(observation);
+    const scaling::policy::Decision advice =
+        scaling::policy::DecideWithStandby(observation, adviser_.get(), &standby_);
     return advice.replicas + advice.standby;
   }
   if (observation.queues.empty()) return std::nullopt;

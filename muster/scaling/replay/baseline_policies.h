@@ -125,6 +125,7 @@ class KedaPolicy final : public scaling::policy::Policy {
 
   const KedaSettings settings_;
   const std::unique_ptr<scaling::policy::Policy> adviser_;  // null: the queue's length counts
+  int standby_ = 0;                                         // as the adviser has wanted it
   Hpa hpa_;
   bool was_active_ = false;  // at the last look
   absl::Time next_poll_ = absl::InfinitePast();

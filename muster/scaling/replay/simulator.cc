@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "muster/base/fingerprint.h"
+#include "muster/scaling/policy/standby.h"
 #include "muster/scaling/replay/distribution.h"
 #include "muster/scaling/replay/station.h"
 
@@ -105,7 +106,8 @@ class Agent {
     observation_.fleet.max_tasks = options.tasks;
   }
 
-  // Returns the number of replicas to have; `came` items arrived since the last call.
+  // Returns the number of replicas to have, those on standby included; `came` items arrived since
+  // the last call.
   int Decide(int64_t second, int64_t came, const Station& station) {
     observation_.now = start_ + absl::Seconds(second);
     observation_.queues.resize(1);
@@ -116,9 +118,12 @@ class Agent {
                       triggers_() < options_.faults.lost_triggers;
     if (Down(second)) return station.committed();
     if (came > 0 && !lost) policy_->Announce({observation_.now, came});
-    const scaling::policy::Decision decision = policy_->Decide(observation_);
+    const scaling::policy::Decision decision =
+        scaling::policy::DecideWithStandby(observation_, policy_, &standby_);
     log_.Add(second, decision);
-    return std::clamp(decision.replicas, options_.min, options_.max);
+    const int replicas = std::clamp(decision.replicas, options_.min, options_.max);
+    standby_ = std::clamp(decision.standby, 0, options_.max - replicas);
+    return replicas + standby_;
   }
 
   std::string Hash() const { return log_.Hash(); }
@@ -138,6 +143,7 @@ class Agent {
   const base::UniformSource triggers_;
   StaleReadings readings_;
   scaling::policy::Observation observation_;
+  int standby_ = 0;  // as decided last, within the bounds
   DecisionHash log_;
 };
 

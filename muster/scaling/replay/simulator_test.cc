@@ -46,10 +46,12 @@ class Scripted final : public scaling::policy::Policy {
     seen_.push_back(observation);
     scaling::policy::Decision decision;
     decision.replicas = script_(observation);
+    decision.standby = standby_;
     return decision;
   }
 
   Script script_;
+  int standby_ = 0;
   std::vector<scaling::policy::Announcement> announced_;
   std::vector<scaling::policy::Observation> seen_;
 };
@@ -62,8 +64,9 @@ class BothServices : public ::testing::TestWithParam<Service> {
  protected:
   BothServices() { options_ = Workers(), options_.service = GetParam(); }
 
-  Metrics Run(const Trace& trace, Scripted::Script script) {
+  Metrics Run(const Trace& trace, Scripted::Script script, int standby = 0) {
     policy_.emplace(std::move(script));
+    policy_->standby_ = standby;
     return Simulate(trace, options_, &*policy_, {});
   }
 
@@ -161,6 +164,24 @@ TEST_P(BothServices, KeepsDecisionsWithinTheBounds) {
   Run(Bursts({{0, 100}}), [](const auto& seen) { return SecondOf(seen) < 8 ? 1'000'000 : -5; });
   EXPECT_EQ(policy_->seen_[7].fleet.committed(), 3);
   EXPECT_EQ(policy_->seen_[20].fleet.committed(), 1);
+}
+
+// As the scaling agent does: the policy's replicas and its standby are ordered together.
+TEST_P(BothServices, HasThoseOnStandbyBesideTheOthersAndShowsTheIdleOnesAsParked) {
+  options_.max = 4;
+  const Metrics metrics = Run(
+      Bursts({{20, 300}, {60, 1}}), [](const auto&) { return 1; }, 2);
+  EXPECT_EQ(metrics.latencies.max_us(), 10 * kSecondUs) << "all three work on the burst";
+  const scaling::policy::Observation& at_rest = policy_->seen_[15];
+  const scaling::policy::Observation& at_work = policy_->seen_[22];
+  EXPECT_EQ(at_rest.fleet.parked, 2);
+  EXPECT_EQ(at_rest.fleet.ready, 1);
+  EXPECT_EQ(at_work.fleet.parked, 0);
+  EXPECT_EQ(at_work.fleet.ready, 3);
+  Run(
+      Bursts({{20, 1}}), [](const auto&) { return 1; }, 7);
+  const scaling::policy::Fleet& bounded = policy_->seen_.back().fleet;
+  EXPECT_EQ(bounded.parked + bounded.committed(), 4);
 }
 
 TEST_P(BothServices, ShowsStatisticsAsLateAsTheyAre) {
@@ -279,6 +300,26 @@ TEST(ReplayTest, NoPolicyWithoutViolationsIsCheaperThanTheOracle) {
       EXPECT_GE(row.cost_over_oracle, 1 - 1e-9) << row.policy;
     }
     EXPECT_DOUBLE_EQ(rows->back().cost_over_oracle, 1);
+  }
+}
+
+// Nineteen of twenty items were late where only the replicas for the work were simulated.
+TEST(ReplayTest, AStandbyDoesTheBatchesForWhichAColdStartIsTooLong) {
+  std::vector<std::pair<int64_t, int64_t>> bursts;
+  for (int64_t batch = 0; batch < 100; ++batch) bursts.push_back({batch * 600, 3000});
+  ReplayRequest request;
+  request.options = Workers();
+  request.options.cold_start = absl::Seconds(90);
+  scaling::policy::DeadlineOptions deadline;
+  deadline.sla = request.options.sla;
+  for (const char* name : {"deadline", "keda:desired:direct"}) {
+    request.policies.push_back(FindPolicies(name, request.options, deadline)->front());
+  }
+  const absl::StatusOr<std::vector<ReplayRow>> rows = Replay(Bursts(bursts), request);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  for (const ReplayRow& row : *rows) {
+    EXPECT_LT(row.metrics.violation_ratio(), 0.02) << row.policy;
+    EXPECT_LT(row.metrics.replica_seconds, 7.5 * 60'000) << row.policy << ": six are on standby";
   }
 }
 
