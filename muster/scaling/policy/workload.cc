@@ -43,18 +43,28 @@ constexpr absl::Duration kApart = absl::Milliseconds(500);  // bounds the looks 
 
 // The 99th percentile of far fewer batches would be the largest of them.
 constexpr size_t kBatches = 512;
+// From a batch's first piece to its last one. Longer, it would take a stream of single items for
+// batches.
+constexpr absl::Duration kPieces = absl::Seconds(1);
 
 }  // namespace
 
 void RecentArrivals::See(absl::Time now, int64_t ever) {
+  is_coming_ = is_coming_ && absl::AbsDuration(now - began_) < kPieces;
   if (looks_.size() > 1 && now - looks_[looks_.size() - 2].at < kApart) looks_.pop_back();
   looks_.push_back({now, ever});
   while (looks_.size() > 2 && looks_[1].at <= now - kWindow) looks_.pop_front();
 }
 
-void RecentArrivals::SeeBatch(int64_t items) {
+void RecentArrivals::SeeBatch(absl::Time at, int64_t items) {
   if (items <= 0) return;
-  batches_.push_back(items);
+  if (is_coming_ && absl::AbsDuration(at - began_) < kPieces) {
+    batches_.back() = std::min(batches_.back() + std::min(items, kMaxItems), kMaxItems);
+    return;
+  }
+  began_ = at;
+  is_coming_ = true;
+  batches_.push_back(std::min(items, kMaxItems));
   if (batches_.size() > kBatches) batches_.pop_front();
 }
 
@@ -68,6 +78,7 @@ double RecentArrivals::PerSecond() const {
 double RecentArrivals::LargeBatch() const {
   if (batches_.empty()) return 0;
   std::vector<int64_t> sorted(batches_.begin(), batches_.end());
+  if (is_coming_ && sorted.size() > 1) sorted.pop_back();
   const auto at = sorted.begin() + static_cast<ptrdiff_t>((sorted.size() - 1) * 99 / 100);
   std::nth_element(sorted.begin(), at, sorted.end());
   return static_cast<double>(*at);
@@ -135,7 +146,7 @@ constexpr int kCountedMisses = 1'000'000'000;
 
 void Workload::Announce(const Announcement& announcement) {
   tracker_.Announce(announcement);
-  arrivals_.SeeBatch(announcement.items);
+  arrivals_.SeeBatch(announcement.at, announcement.items);
 }
 
 void Workload::See(const Observation& observation, double items_per_second) {

@@ -48,16 +48,22 @@ class RecentArrivals {
  public:
   // `ever`: all items that became known until now.
   void See(absl::Time now, int64_t ever);
-  void SeeBatch(int64_t items);
+  // Items that were put at `at`. An initiator announces a batch piece by piece while it puts it:
+  // what comes within a second of the first piece is one batch.
+  void SeeBatch(absl::Time at, int64_t items);
 
   // The rate over the last minute, or since the first See if that is less.
   double PerSecond() const;
 
-  // The 99th percentile of the last batches; 0: there were none.
+  // The 99th percentile of the last batches; 0: there were none. A batch whose pieces still come
+  // counts only if it is the first one.
   double LargeBatch() const;
 
   // Call it when time went backwards: rates start anew.
-  void Reset() { looks_.clear(); }
+  void Reset() {
+    looks_.clear();
+    is_coming_ = false;
+  }
 
  private:
   struct Look {
@@ -67,6 +73,8 @@ class RecentArrivals {
 
   std::deque<Look> looks_;
   std::deque<int64_t> batches_;
+  absl::Time began_;        // of the last one
+  bool is_coming_ = false;  // its pieces still come
 };
 
 // ObservedSpeed: the items per second of a replica while work waited, from the queues' own totals.

@@ -32,10 +32,51 @@ TEST(RecentArrivalsTest, BearsManyLooksInASecond) {
 TEST(RecentArrivalsTest, KnowsTheNinetyNinthPercentileOfItsBatches) {
   RecentArrivals arrivals;
   EXPECT_EQ(arrivals.LargeBatch(), 0);
-  for (int items = 1; items <= 200; ++items) arrivals.SeeBatch(items);
+  for (int items = 1; items <= 200; ++items) arrivals.SeeBatch(LearnedSecond(items), items);
+  arrivals.See(LearnedSecond(300), 0);
   EXPECT_EQ(arrivals.LargeBatch(), 198);
-  arrivals.SeeBatch(-5);
+  arrivals.SeeBatch(LearnedSecond(300), -5);
   EXPECT_EQ(arrivals.LargeBatch(), 198);
+}
+
+// A batch of 305 items was taken for eight, the largest of which had 65.
+TEST(RecentArrivalsTest, TakesThePiecesOfABatchForOneBatch) {
+  RecentArrivals arrivals;
+  const auto put = [&arrivals](double second) {
+    for (const int items : {16, 32, 64, 16, 16, 32, 64, 65}) {
+      arrivals.SeeBatch(LearnedSecond(second += 0.1), items);
+    }
+  };
+  put(0);
+  EXPECT_EQ(arrivals.LargeBatch(), 305);
+  arrivals.See(LearnedSecond(60), 305);
+  for (const double second : {120, 240}) put(second);
+  EXPECT_EQ(arrivals.LargeBatch(), 305);
+  arrivals.SeeBatch(LearnedSecond(360), 16);
+  EXPECT_EQ(arrivals.LargeBatch(), 305) << "the first piece of the next one tells nothing";
+}
+
+TEST(RecentArrivalsTest, TakesASecondOfAStreamForABatchAndNotAllOfIt) {
+  RecentArrivals arrivals;
+  for (int item = 0; item < 1000; ++item) arrivals.SeeBatch(LearnedSecond(item * 0.125), 1);
+  EXPECT_EQ(arrivals.LargeBatch(), 8);
+}
+
+TEST(RecentArrivalsTest, ABatchFromTheFutureTakesInNoOther) {
+  RecentArrivals arrivals;
+  for (const absl::Time at : {LearnedSecond(1e6), absl::InfiniteFuture()}) {
+    arrivals.SeeBatch(at, 1);
+    for (int second = 0; second < 600; second += 60) arrivals.SeeBatch(LearnedSecond(second), 7);
+    EXPECT_EQ(arrivals.LargeBatch(), 7);
+  }
+}
+
+TEST(RecentArrivalsTest, BearsMoreItemsThanThereCanBe) {
+  RecentArrivals arrivals;
+  for (int i = 0; i < 3; ++i) {
+    arrivals.SeeBatch(LearnedSecond(0), std::numeric_limits<int64_t>::max());
+  }
+  EXPECT_EQ(arrivals.LargeBatch(), static_cast<double>(kMaxItems));
 }
 
 TEST(CompletionEstimateTest, AddsUpWhatWasDoneSinceAnInstant) {
