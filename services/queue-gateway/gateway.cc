@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/gateway.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -134,8 +135,8 @@ void Gateway::Handle(http::Request request, std::shared_ptr<http::Exchange> exch
   if (const auto problem = operations::CheckPlace(operation, asked->call)) {
     return Answer(*asked, *problem);
   }
-  if (operation == Operation::kPutMessage) return AnswerPut(asked);
-  if (operation == Operation::kDeleteMessage) return AnswerDelete(asked);
+  if (operation == Operation::kPutMessage && gathers_) return AnswerPut(asked);
+  if (operation == Operation::kDeleteMessage && gathers_) return AnswerDelete(asked);
   if (operation == Operation::kGetMessages && polls_ != nullptr) return AnswerWhenThere(asked);
   Answer(*asked, operations::RunOperation(operation, asked->call, stores_));
 }
@@ -156,36 +157,46 @@ Gateway::Deletes::Act Gateway::DeleteAll(queue::QueueStore* queues) {
     std::vector<operations::Deleted> deleted;
     deleted.reserve(all.size());
     for (absl::Status& one : all) deleted.push_back({absl::OkStatus(), std::move(one)});
+    // Not one that another call has at the moment: the engine takes no writes, and is not asked
+    // again.
+    const bool is_refused = std::all_of(deleted.begin(), deleted.end(), [](const auto& one) {
+      return absl::IsUnavailable(one.message);
+    });
+    if (is_refused && deleted.size() > 1) return deleted.front().message;
     return deleted;
   };
 }
 
-void Gateway::AnswerPut(std::shared_ptr<const Asked> asked) const {
-  protocol::OrError<queue::NewMessage> message = operations::ReadPut(asked->call, stores_);
-  if (!message.ok()) return Answer(*asked, message.error());
-  const queue::QueueId queue = asked->call.queue();
-  puts_->Add(queue, *std::move(message),
-             [this, asked = std::move(asked)](const absl::StatusOr<queue::PutResult>& put) {
-               Answer(*asked, operations::ShowPut(put, asked->call));
-               return nullptr;
-             });
+bool Gateway::IsStale(const Asked& asked) const {
+  return stores_.clock->Monotonic() - asked.begun.at >= http::kStaleAfter &&
+         asked.exchange->HasHungUp();
 }
 
-void Gateway::AnswerDelete(std::shared_ptr<const Asked> asked) const {
+void Gateway::AnswerPut(const std::shared_ptr<const Asked>& asked) const {
+  protocol::OrError<queue::NewMessage> message = operations::ReadPut(asked->call, stores_);
+  if (!message.ok()) return Answer(*asked, message.error());
+  const auto done = [this, asked](const absl::StatusOr<queue::PutResult>& put) {
+    Answer(*asked, operations::ShowPut(put, asked->call));
+  };
+  puts_->Add(asked->call.queue(), *std::move(message), done,
+             [this, asked] { return IsStale(*asked); });
+}
+
+void Gateway::AnswerDelete(const std::shared_ptr<const Asked>& asked) const {
   protocol::OrError<queue::Receipt> receipt = operations::ReadDelete(asked->call, stores_);
   if (!receipt.ok()) return Answer(*asked, receipt.error());
-  const queue::QueueId queue = asked->call.queue();
-  deletes_->Add(
-      queue, *std::move(receipt),
-      [this,
-       asked = std::move(asked)](const operations::Deleted& deleted) -> std::function<void()> {
-        // Another call has the message at the moment: this one tries for a while.
-        if (absl::IsUnavailable(deleted.message)) {
-          return [this, asked] { Answer(*asked, operations::DeleteMessage(asked->call, stores_)); };
-        }
-        Answer(*asked, operations::ShowDelete(deleted, asked->call, stores_));
-        return nullptr;
-      });
+  const auto done = [this, asked](const operations::Deleted& deleted) {
+    const bool is_over = !deleted.call.ok() || deleted.message.ok();
+    if (is_over) return Answer(*asked, operations::ShowDelete(deleted, asked->call, stores_));
+    // Others wait for this thread, and what follows asks the store, or tries again for a while.
+    late_->Add([this, asked, deleted] {
+      Answer(*asked, absl::IsUnavailable(deleted.message)
+                         ? operations::DeleteMessage(asked->call, stores_)
+                         : operations::ShowDelete(deleted, asked->call, stores_));
+    });
+  };
+  deletes_->Add(asked->call.queue(), *std::move(receipt), done,
+                [this, asked] { return IsStale(*asked); });
 }
 
 void Gateway::AnswerWhenThere(const std::shared_ptr<const Asked>& asked) const {

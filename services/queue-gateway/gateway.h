@@ -14,6 +14,7 @@
 
 #include "absl/strings/string_view.h"
 #include "muster/base/clock.h"
+#include "muster/base/worker_pool.h"
 #include "muster/telemetry/registry.h"
 #include "services/queue-gateway/auth/authenticator.h"
 #include "services/queue-gateway/gateway_metrics.h"
@@ -41,8 +42,11 @@ class Gateway {
         stores_(stores),
         metrics_(metrics),
         polls_(polls),
+        // A remote engine has no sync to share, and may carry out a part of a call.
+        gathers_(stores.queues->traits().longest_call == absl::ZeroDuration()),
         puts_(std::make_unique<Puts>(PutAll(stores.queues))),
-        deletes_(std::make_unique<Deletes>(DeleteAll(stores.queues))) {}
+        deletes_(std::make_unique<Deletes>(DeleteAll(stores.queues))),
+        late_(std::make_unique<base::WorkerPool>(kLateThreads)) {}
 
   // Answers before it returns, or soon after, where other requests of the queue are carried out
   // with this one; or when a message comes: a get of a queue with muster-longpoll. Whether the peer
@@ -50,11 +54,15 @@ class Gateway {
   void Handle(http::Request request, std::shared_ptr<http::Exchange> exchange) const;
   // The same without waiting.
   http::Reply Handle(const http::Request& request) const;
+  // Returns when all exchanges are answered; no request is handled any more. Call it when the HTTP
+  // server has drained, before it is destroyed: the exchanges are its own.
+  void Drain() { late_.reset(); }
   // The reply to what the HTTP server could not read, and has read `head` of; `status` is one of
   // those in server.h. Asks no store: pages of other origins cannot see it.
   http::Reply Refuse(int status, const http::Request& head) const;
 
  private:
+  static constexpr int kLateThreads = 16;
   using Puts = operations::Gatherer<queue::NewMessage, absl::StatusOr<queue::PutResult>>;
   using Deletes = operations::Gatherer<queue::Receipt, operations::Deleted>;
 
@@ -86,8 +94,9 @@ class Gateway {
   void Answer(const Asked& asked, operations::Outcome outcome) const {
     asked.exchange->Answer(ToReply(asked.call, asked.begun, std::move(outcome)));
   }
-  void AnswerPut(std::shared_ptr<const Asked> asked) const;
-  void AnswerDelete(std::shared_ptr<const Asked> asked) const;
+  bool IsStale(const Asked& asked) const;
+  void AnswerPut(const std::shared_ptr<const Asked>& asked) const;
+  void AnswerDelete(const std::shared_ptr<const Asked>& asked) const;
   void AnswerWhenThere(const std::shared_ptr<const Asked>& asked) const;
   // An empty account is one that is not there: no page may call it.
   http::Reply AnswerPreflight(const http::Request& request, const std::string& account,
@@ -103,8 +112,11 @@ class Gateway {
   const GatewayMetrics metrics_;
   operations::LongPolls* const polls_;  // not owned
 
+  const bool gathers_;
   const std::unique_ptr<Puts> puts_;
   const std::unique_ptr<Deletes> deletes_;
+  // For deletes that have to look at the store once more. Last: its tasks use the others.
+  std::unique_ptr<base::WorkerPool> late_;
 };
 
 }  // namespace muster::queue_gateway

@@ -75,7 +75,7 @@ void AwaitEnd(const Options& options, ServingState* state, const std::stop_token
 
 // What an API is served with. Nothing is owned.
 struct Served {
-  const Gateway* gateway;
+  Gateway* gateway;
   Admin* admin;  // null: operators have no listener
   telemetry::Registry* metrics;
   ServingState* state;
@@ -93,6 +93,7 @@ void Drain(const Options& options, const Served& served, http::Server* server) {
   served.polls->Drain();
   if (served.admin != nullptr) served.admin->Drain(options.drain_grace);
   server->Drain(std::max(absl::ZeroDuration(), end - clock->Monotonic()));
+  served.gateway->Drain();
   base::Log(base::kInfo, "drained");
 }
 
@@ -175,7 +176,7 @@ absl::Status Serve(const Options& options, const std::stop_token& signals) {
     announcer.emplace(bus, options.host.instance, clock);
     all.queues = &announcing.emplace(&waking, &*announcer);
   }
-  const Gateway gateway(&authenticator, &throttle, all, metrics, &polls);
+  Gateway gateway(&authenticator, &throttle, all, metrics, &polls);
   const QueueDepths depths(accounts.get(), (*stores)->stores().queues, &state, clock, metrics);
   std::unique_ptr<Admin> admin;
   if (!options.admin.empty()) {

@@ -269,6 +269,13 @@ class HttpConnection final : public Connection,
       });
     }
 
+    // Nothing closes the socket before the answer, but for a peer that is watched.
+    bool HasHungUp() override {
+      base::MutexLock lock(&mu_);
+      return connection_ != nullptr &&
+             http::HasHungUp(connection_->lowest().socket().native_handle());
+    }
+
    private:
     base::Mutex mu_;
     std::shared_ptr<HttpConnection> connection_ ABSL_GUARDED_BY(mu_);  // null: answered

@@ -45,6 +45,8 @@ class Exchange {
   // peer hangs up before it. Then no answer is needed: let go of the exchange. Called before the
   // handler returns, at most once; after the answer it does nothing.
   virtual void WatchPeer(std::function<void()> gone) = 0;
+  // Whether the peer has hung up; asked before the answer.
+  virtual bool HasHungUp() { return false; }
 };
 
 }  // namespace muster::queue_gateway::http

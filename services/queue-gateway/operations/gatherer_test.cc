@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/queue-gateway/operations/gatherer.h"
 
-#include <functional>
 #include <map>
 #include <string>
 #include <thread>
@@ -25,14 +24,13 @@ using Answer = absl::StatusOr<std::string>;
 // and refuses calls with a text that it is to refuse.
 class GathererTest : public ::testing::Test {
  protected:
-  void Add(const std::string& queue, const std::string& text,
-           const std::function<void()>& rest = nullptr) {
-    gatherer_.Add({"sally", queue}, text, [this, text, rest](Answer answer) {
+  void Add(const std::string& queue, const std::string& text, bool is_stale = false) {
+    const auto done = [this, text](const Answer& answer) {
       base::MutexLock lock(&mu_);
       answers_[text] = answer.ok() ? *answer : std::string(answer.status().message());
       changed_.NotifyAll();
-      return rest;
-    });
+    };
+    gatherer_.Add({"sally", queue}, text, done, [is_stale] { return is_stale; });
   }
   void AwaitAnswer(const std::string& text) {
     base::MutexLock lock(&mu_);
@@ -40,10 +38,10 @@ class GathererTest : public ::testing::Test {
   }
   // Returns when the engine stands still in a call.
   std::jthread AddAndStandStill(const std::string& queue, const std::string& text) {
-    std::jthread first([this, queue, text] { Add(queue, text); });
     base::MutexLock lock(&mu_);
     stands_still_ = true;
-    while (calls_.empty()) changed_.Wait(&mu_);
+    std::jthread first([this, queue, text] { Add(queue, text); });
+    while (calls_.empty() || calls_.back().front() != text) changed_.Wait(&mu_);
     return first;
   }
   void GoOn() {
@@ -137,17 +135,21 @@ TEST_F(GathererTest, DoesNothingTwiceOfWhichItIsNotKnownWhetherItWasDone) {
   EXPECT_THAT(answers(), ElementsAre(Pair("1", "done 1"), Pair("2", "away"), Pair("away", "away")));
 }
 
-TEST_F(GathererTest, DoesWhatTakesItsTimeWhenNobodyWaitsForIt) {
-  std::vector<std::string> answered;
+TEST_F(GathererTest, DropsWhatNobodyWaitsForAnyMore) {
   {
     const std::jthread first = AddAndStandStill("a", "1");
-    Add("a", "2", [&] {
-      for (const auto& [text, answer] : answers()) answered.push_back(text);
-    });
-    for (size_t i = 0; i < kMaxGathered; ++i) Add("a", "3");
+    Add("a", "2", /*is_stale=*/true);
+    Add("a", "3");
     GoOn();
   }
-  EXPECT_THAT(answered, ElementsAre("1", "2", "3"));
+  {
+    const std::jthread first = AddAndStandStill("b", "4");
+    Add("b", "5", /*is_stale=*/true);
+    GoOn();
+  }
+  Add("b", "6");
+  EXPECT_THAT(answers(), ElementsAre(Pair("1", "done 1"), Pair("3", "done 3"), Pair("4", "done 4"),
+                                     Pair("6", "done 6")));
 }
 
 }  // namespace
