@@ -33,11 +33,36 @@ namespace {
 
 std::string PartOf(const std::string& path) { return path + ".part"; }
 
-// The file that a link leads to, at whatever length: it is replaced, and the link stays.
-std::string WithoutLinks(const std::string& path) {
+// As the system follows links.
+constexpr int kMaxLinks = 40;
+
+// Such as /dev/stdout: it leads to whatever file is behind it.
+bool IsDescriptor(const std::filesystem::path& path) {
   std::error_code error;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-  return error || !std::filesystem::is_symlink(path, error) ? path : real.string();
+  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+  const std::string real = std::filesystem::weakly_canonical(folder, error).string();
+  const std::string name = path.filename().string();
+  return absl::StartsWith(absl::StrCat(real, "/"), "/proc/") ||
+         (real == "/dev" && (name == "stdin" || name == "stdout" || name == "stderr"));
+}
+
+// The file that is meant: where a link is there, what it leads to, which need not be there yet.
+// InvalidArgument: a descriptor, or links without an end.
+absl::StatusOr<std::string> FileAt(const std::string& named) {
+  std::filesystem::path path = named;
+  for (int links = 0; links <= kMaxLinks; ++links) {
+    if (IsDescriptor(path)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--output-file would replace ", named,
+                       ", which is an open file; `muster batch output` prints the records"));
+    }
+    std::error_code error;
+    if (!std::filesystem::is_symlink(path, error)) return path.string();
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    path = target.is_absolute() ? target : path.parent_path() / target;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output-file: the links at ", named, " lead nowhere"));
 }
 
 // However deep; also by a link.
@@ -102,14 +127,7 @@ void AddRecordFormat(CLI::App* command, OutputFormat* format) {
 
 absl::Status CheckOutputFile(const std::string& named, absl::Span<const std::string> sources,
                              const std::string& data_dir) {
-  // A descriptor such as /dev/stdout leads to whatever file is behind it.
-  for (const char* const folder : {"/dev", "/proc"}) {
-    if (!LiesIn(std::filesystem::path(named).parent_path() / "x", folder)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output-file would replace ", named, " in ", folder,
-                     ", where no records are kept; `muster batch output` prints them"));
-  }
-  const std::string path = WithoutLinks(named);
+  MUSTER_ASSIGN_OR_RETURN(const std::string path, FileAt(named));
   std::error_code error;  // of what is not there: it is not lost
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
@@ -139,7 +157,7 @@ absl::Status CheckOutputFile(const std::string& named, absl::Span<const std::str
 
 absl::Status WriteOutputFile(report::ReportStore& store, uint64_t batch, const std::string& named) {
   const bool is_json = absl::EndsWith(named, ".json") || absl::EndsWith(named, ".jsonl");
-  const std::string path = WithoutLinks(named);
+  MUSTER_ASSIGN_OR_RETURN(const std::string path, FileAt(named));
   const std::string part = PartOf(path);
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   if (!out) return os::FileError(errno, "creating", part);

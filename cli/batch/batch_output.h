@@ -41,8 +41,9 @@ void AddRecordFormat(CLI::App* command, OutputFormat* format);
 
 // Whether a file may be written at `path`, where nothing else is lost by it: InvalidArgument where
 // one of `sources` is there or at its ".part", or what is no regular file; where it lies in
-// `data_dir`, beside the report, or in /dev or /proc; or where its folder is missing, which would
-// be found out after all the work. A link stays, and the file that it leads to is meant.
+// `data_dir`, beside the report, or is an open file such as /dev/stdout; or where its folder is
+// missing, which would be found out after all the work. A link stays, and the file that it leads to
+// is meant.
 absl::Status CheckOutputFile(const std::string& named, absl::Span<const std::string> sources,
                              const std::string& data_dir);
 

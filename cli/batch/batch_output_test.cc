@@ -63,7 +63,7 @@ TEST_F(OutputFileTest, NeedsItsFolder) {
 }
 
 TEST_F(OutputFileTest, DoesNotReplaceADeviceOrAFolder) {
-  EXPECT_THAT(WhyNot("/dev/null"), HasSubstr("would replace /dev/null in /dev"));
+  EXPECT_THAT(WhyNot("/dev/null"), HasSubstr("would replace /dev/null, which is no regular file"));
   EXPECT_THAT(WhyNot(dir_.path()), HasSubstr("which is no regular file"));
 }
 

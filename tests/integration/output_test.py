@@ -160,14 +160,19 @@ class RunTest(OutputCase):
         (self.folder / "kept").mkdir()
         behind, link = self.write("kept/squares.csv", "old\n"), self.folder / "latest.csv"
         link.symlink_to(behind)
-        code, _, errors = self.run_job(data, "--output-file", link, job=job)
-        self.assertEqual(code, 0, errors)
-        self.assertTrue(link.is_symlink())
-        self.assertEqual(behind.read_bytes(), as_csv(expected_records(10)))
+        dangling = self.folder / "next.csv"
+        dangling.symlink_to("kept/next.csv")
+        for path, leads_to in ((link, behind), (dangling, self.folder / "kept/next.csv")):
+            code, _, errors = self.run_job(data, "--output-file", path, job=job)
+            self.assertEqual(code, 0, errors)
+            self.assertTrue(path.is_symlink())
+            self.assertEqual(leads_to.read_bytes(), as_csv(expected_records(10)))
 
     def test_an_output_file_is_no_descriptor(self):
         data, job = self.make_input(10), self.make_job()
-        for path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        link = self.folder / "link.csv"
+        link.symlink_to("/dev/stdout")
+        for path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", link):
             code, _, errors = self.run_job(data, "--output-file", path, job=job)
             self.assertEqual(code, 1)
             self.assertIn("`muster batch output` prints", errors)
