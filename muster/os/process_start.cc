@@ -13,7 +13,8 @@ namespace muster::os {
 void PrepareProcess() {
   int opened = 0;
   do {
-    opened = open("/dev/null", O_RDWR);
+    // Not for writing: what goes to a closed output is lost, and not unsaid.
+    opened = open("/dev/null", O_RDONLY);
   } while (0 <= opened && opened <= STDERR_FILENO);
   if (opened > STDERR_FILENO) close(opened);
   RunAsInit();
