@@ -237,9 +237,19 @@ FleetSigns TargetLoop::SignsAt(absl::Time now) const {
   for (const bus::RosterEntry& entry : deps_.roster()) {
     signs.workers.push_back(LoadOf(entry, options_.account, target_.queues));
   }
+  // Where the bus fails, the last words of all come within one interval, not in the order in which
+  // their time is up.
+  absl::Time last_of_silent = absl::InfinitePast(), last_of_others = absl::InfinitePast();
+  for (const WorkerLoad& worker : signs.workers) {
+    if (worker.silent) last_of_silent = std::max(last_of_silent, worker.heard);
+  }
   const auto others = deps_.initiators ? deps_.initiators() : std::vector<bus::RosterEntry>();
-  signs.hears_others = std::any_of(others.begin(), others.end(),
-                                   [](const bus::RosterEntry& entry) { return !entry.leaving; });
+  for (const bus::RosterEntry& entry : others) {
+    if (!entry.leaving) last_of_others = std::max(last_of_others, entry.heard);
+  }
+  const absl::Duration silence = bus::kMissingHeartbeats * bus::kHeartbeatInterval;
+  signs.hears_others =
+      last_of_others > absl::InfinitePast() && last_of_others - last_of_silent >= silence;
   TargetView view = actuation_.view();
   signs.state = std::move(view.state);
   signs.is_seen = view.was_seen && view.is_fresh;
