@@ -14,6 +14,7 @@
 #include "muster/base/retry.h"
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
+#include "muster/os/process_limits.h"
 #include "muster/queue/cost.h"
 #include "muster/queue/limits.h"
 #include "muster/report/report_proto.h"
@@ -170,6 +171,13 @@ void LocalRun::OnDamage(uint64_t batch, const absl::Status& why) {
                    batch)));
 }
 
+// Nothing else would take up the work of this process, and its limits stay as they are.
+void LocalRun::OnNoWorker(const absl::Status& why) {
+  wakeup_.Fail(absl::ResourceExhaustedError(absl::StrCat(
+      "no worker can start: ", why.message(), "; ", os::kRaiseThreadLimits,
+      ". What is counted stays: the same command goes on with batch ", submission_.batch.number)));
+}
+
 absl::Status LocalRun::CreateRoles() {
   const std::string account = item::kLocalAccount;
   content_ = std::make_unique<content::LedgerContent>(content::LedgerContent::Dependencies{
@@ -194,10 +202,12 @@ absl::Status LocalRun::CreateRoles() {
               .metrics = metrics(),
               .spans = spans(),
               .held_keys = sync_.get()},
-          processor::Options{.account = account,
-                             .threads = request_.threads,
-                             .isolated_handlers = request_.handler.isolated,
-                             .restarts = request_.handler.restarts}));
+          processor::Options{
+              .account = account,
+              .threads = request_.threads,
+              .isolated_handlers = request_.handler.isolated,
+              .restarts = request_.handler.restarts,
+              .on_no_worker = [this](const absl::Status& why) { OnNoWorker(why); }}));
   MUSTER_ASSIGN_OR_RETURN(
       controller_,
       controller::Controller::Create(

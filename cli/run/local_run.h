@@ -108,6 +108,7 @@ class LocalRun {
   controller::Events ControllerEvents();
   absl::StatusOr<std::shared_ptr<const input::ByteSource>> OpenContent(uint64_t batch);
   void OnDamage(uint64_t batch, const absl::Status& why);
+  void OnNoWorker(const absl::Status& why);
   absl::StatusOr<initiator::batch::Submission> Submit(const std::stop_token& stop);
   // DataLoss when the report holds a batch of the job that the ledger does not know: it may be one
   // of this input, which would be counted twice.

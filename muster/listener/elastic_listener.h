@@ -80,6 +80,8 @@ class ElasticListener final : public QueueListener {
   void StartTasks(int wanted) ABSL_LOCKS_EXCLUDED(phase_mu_);
   // For one task that is on the roster.
   absl::Status StartTask(int first_partition, std::shared_ptr<ArrivedMessage> first);
+  // After those that have no thread have left the roster.
+  void TellNotStarted(const absl::Status& why);
   void JoinTasks() ABSL_LOCKS_EXCLUDED(phase_mu_);
 
   absl::Status StopOnce(absl::Duration grace) ABSL_LOCKS_EXCLUDED(phase_mu_);

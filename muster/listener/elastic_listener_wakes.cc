@@ -130,7 +130,16 @@ void ElasticListener::StartTasks(int wanted) {
     const absl::Status status = StartTask(first, nullptr);
     if (status.ok()) continue;
     for (int missing = started; missing < entered; ++missing) roster_.Leave();
-    return on_error_(status);
+    return TellNotStarted(status);
+  }
+}
+
+void ElasticListener::TellNotStarted(const absl::Status& why) {
+  const bool is_workless = roster_.active() == 0;
+  if (is_workless && events_.on_no_task) {
+    events_.on_no_task(why);
+  } else {
+    on_error_(why);
   }
 }
 
@@ -154,7 +163,7 @@ bool ElasticListener::OnMessage(int partition, queue::Message message) {
       ArrivedMessage{partition, std::move(message), clock_->Monotonic()});
   if (const absl::Status started = StartTask(partition, std::move(arrived)); !started.ok()) {
     roster_.Leave();
-    on_error_(started);
+    TellNotStarted(started);
     return false;
   }
   counters_.Add(&ListenerCounters::receives_useful);

@@ -107,6 +107,9 @@ struct ListenerEvents {
   // A storage call failed after its retries, or a subscriber could not be made. Called from any
   // thread. Default: log.
   std::function<void(const absl::Status&)> on_error;
+  // Work waits, no task runs, and the system has no thread for one (ResourceExhausted). The
+  // listener tries again with the next trigger or check. Called from any thread. Default: on_error.
+  std::function<void(const absl::Status&)> on_no_task;
   // Every task has ended after Stop. Called on the thread that stops.
   std::function<void()> on_completed;
 };

@@ -3,6 +3,7 @@
 // The store fails for single messages, or its answer is lost.
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "muster/queue/store_decorators.h"
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/listener_fixture.h"
+#include "tests/fakes/os/no_more_threads.h"
 
 namespace muster::listener {
 
@@ -44,6 +46,46 @@ TEST_F(ListenerFaultTest, TellsOfASingleMessageThatTheStoreCouldNotDelete) {
   EXPECT_THAT(notes(), ElementsAre("a#1", "error DATA_LOSS"));
   Finish();
   EXPECT_EQ(listener_->counters().abandoned, 1);
+}
+
+// `muster run` under a limit of threads had no worker, and waited for its batch for ever.
+TEST_F(ListenerFaultTest, TellsWhenWorkWaitsAndNoTaskCanStart) {
+  events_.on_no_task = [this](const absl::Status& why) {
+    Note(absl::StrCat("no task ", absl::StatusCodeToString(why.code())));
+  };
+  StartAndSettleDown();
+  std::optional<os::NoMoreThreads> limit(std::in_place);
+  Put("a");
+  Fire();
+  AwaitNotes(1);
+  EXPECT_THAT(notes(), ElementsAre("no task RESOURCE_EXHAUSTED"));
+  limit.reset();
+  Put("b");
+  Fire();
+  store_.AwaitDeleted(in(), 2);
+  Finish();
+}
+
+TEST_F(ListenerFaultTest, ATaskThatCannotStartBesideOthersIsAnErrorLikeOthers) {
+  events_.on_no_task = [this](const absl::Status&) { Note("no task"); };
+  Gate gate;
+  handler_ = [&](Delivery&, DeliveryContext&) {
+    gate.Pass();
+    return Ok();
+  };
+  Put("a");
+  Start();
+  gate.AwaitArrivals(1);
+  {
+    const os::NoMoreThreads limit;
+    Put("b");
+    Fire();
+    AwaitNotes(2);
+  }
+  EXPECT_THAT(notes(), ElementsAre("a#1", "error RESOURCE_EXHAUSTED"));
+  gate.Open();
+  store_.AwaitDeleted(in(), 2);
+  Finish();
 }
 
 TEST_F(ListenerFaultTest, TellsOfASingleMessageThatTheStoreCouldNotSetAside) {

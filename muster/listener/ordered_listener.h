@@ -81,6 +81,11 @@ class OrderedListener final : public QueueListener {
   // Called once, by the first Stop, when nothing runs any more and before it returns: on the thread
   // that stops. Set it before Start.
   void SetOnStopped(std::function<void()> on_stopped) { on_stopped_ = std::move(on_stopped); }
+  // As ListenerEvents::on_no_task, but called with a lock held: it must not call the listener. Set
+  // it before Start.
+  void SetOnNoTask(std::function<void(const absl::Status&)> on_no_task) {
+    on_no_task_ = std::move(on_no_task);
+  }
 
   // The partition is this process's alone: reads it, from its head.
   void Own(int partition) ABSL_LOCKS_EXCLUDED(mu_);
@@ -222,7 +227,8 @@ class OrderedListener final : public QueueListener {
   const std::function<void(const absl::Status&)> on_error_;
   absl::flat_hash_map<queue::QueueId, int> place_of_;  // of each partition
   std::function<void()> on_stopped_;                   // may be empty
-  KeyHolds* holds_ = nullptr;                          // not owned; may be null
+  std::function<void(const absl::Status&)> on_no_task_;
+  KeyHolds* holds_ = nullptr;  // not owned; may be null
 
   mutable CounterSet counters_;
   WorkMeter meter_;

@@ -21,6 +21,7 @@
 #include "muster/bus/local/local_buses.h"
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/listener/memory_store.h"
+#include "tests/fakes/os/no_more_threads.h"
 
 namespace muster::listener {
 namespace {
@@ -621,6 +622,31 @@ TEST_F(HeldKeyTest, ALongQueueBehindAHeldKeyDoesNotHoldUpOthers) {
   store_.AwaitDeleted(queues_[0], behind + 2);
   Stop();
   ExpectOrder();
+}
+
+// `muster run` under a limit of threads had no worker, and waited for its batch for ever.
+TEST_F(OrderedListenerTest, TellsWhenItemsWaitAndNoWorkerCanStart) {
+  base::Mutex mu;
+  base::CondVar told;
+  std::vector<absl::StatusCode> codes;
+  listener_ = Make();
+  listener_->SetOnNoTask([&](const absl::Status& why) {
+    base::MutexLock lock(&mu);
+    codes.push_back(why.code());
+    told.NotifyAll();
+  });
+  ASSERT_TRUE(listener_->Start().ok());
+  listener_->Own(0);
+  {
+    const os::NoMoreThreads limit;
+    Put({"a:0"});
+    base::MutexLock lock(&mu);
+    while (codes.empty()) told.Wait(&mu);
+    EXPECT_EQ(codes.front(), absl::StatusCode::kResourceExhausted);
+  }
+  Put({"a:1"});
+  store_.AwaitDeleted(queues_[0], 2);
+  listener_.reset();
 }
 
 TEST_F(OrderedListenerTest, TakesNothingWhilePaused) {

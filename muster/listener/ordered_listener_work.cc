@@ -35,7 +35,8 @@ void OrderedListener::StartWorkersLocked() {
     if (started.ok()) continue;
     --workers_;
     --idle_workers_;
-    on_error_(base::Annotate(started, "starting a worker"));
+    const bool is_workless = workers_ == 0;
+    (is_workless && on_no_task_ ? on_no_task_ : on_error_)(started);
     return;
   }
 }

@@ -42,7 +42,7 @@ int exhausted_exit_code = EXIT_FAILURE;
 [[noreturn]] void ExitWithoutThread(int error) {
   Exit("cannot start a thread",
        std::strerror(error),  // NOLINT(concurrency-mt-unsafe): it ends here
-       "raise its limits of threads and memory (ulimit -u and -v, TasksMax, pids.max)");
+       kRaiseThreadLimits);
 }
 
 // Runs where the exception was thrown: no destructor of a caller has run, and none has waited.

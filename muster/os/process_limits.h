@@ -16,6 +16,10 @@ int64_t RaiseDescriptorLimit(int64_t enough);
 // The soft limit of open descriptors now.
 int64_t DescriptorLimit();
 
+// What may help a process that gets no thread.
+inline constexpr char kRaiseThreadLimits[] =
+    "raise its limits of threads and memory (ulimit -u and -v, TasksMax, pids.max)";
+
 // From now on, a process that cannot start a thread (std::system_error) or has no memory left
 // (std::bad_alloc), and does not handle that, says so in one line on stderr, "PROGRAM: …", and ends
 // with `exit_code`. Without this it dies of SIGABRT and dumps core. What was acknowledged is on

@@ -69,8 +69,7 @@ absl::StatusOr<std::unique_ptr<Processor>> Processor::Create(
   };
   processor->owner_group_ = OwnerGroupOf(options.account, job->name,
                                          std::max(job->queue.partitions, options.min_partitions));
-  MUSTER_RETURN_IF_ERROR(
-      processor->MakeListener(ListenerOptionsOf(*job, options), subscribers, dependencies));
+  MUSTER_RETURN_IF_ERROR(processor->MakeListener(options, subscribers, dependencies));
   return processor;
 }
 
@@ -84,21 +83,24 @@ void Processor::Warm(int workers, absl::FunctionRef<bool()> goes_on) {
   }
 }
 
-absl::Status Processor::MakeListener(listener::ListenerOptions options,
+absl::Status Processor::MakeListener(const Options& options,
                                      listener::QueueListener::SubscriberFactory subscribers,
                                      const Dependencies& dependencies) {
-  partitions_ = static_cast<int>(options.partitions.size());
+  listener::ListenerOptions listener = ListenerOptionsOf(*setup_.job, options);
+  partitions_ = static_cast<int>(listener.partitions.size());
   if (!setup_.job->order_by.has_value()) {
+    listener::ListenerEvents events;
+    events.on_no_task = options.on_no_worker;
     MUSTER_ASSIGN_OR_RETURN(
-        listener_,
-        listener::QueueListener::Create(std::move(options), {}, std::move(subscribers),
-                                        dependencies.queues, dependencies.bus, dependencies.clock));
+        listener_, listener::QueueListener::Create(std::move(listener), std::move(events),
+                                                   std::move(subscribers), dependencies.queues,
+                                                   dependencies.bus, dependencies.clock));
     return absl::OkStatus();
   }
   MUSTER_ASSIGN_OR_RETURN(
       auto ordered,
       listener::OrderedListener::Create(
-          std::move(options),
+          std::move(listener),
           [](const queue::Message& message) { return item::OrderKeyIn(message.body); },
           std::move(subscribers), dependencies.queues, dependencies.bus, dependencies.clock));
   if (setup_.job->on_poison == job::OnPoison::kHold) {
@@ -119,6 +121,7 @@ absl::Status Processor::MakeListener(listener::ListenerOptions options,
                                                  dependencies.clock, dependencies.metrics);
   // Runs at the first Stop of the listener, by any caller. No work runs any more then, so the next
   // owners of the partitions may begin at once.
+  ordered->SetOnNoTask(options.on_no_worker);
   ordered->SetOnStopped([this] { ordered_->Stop(); });
   listener_ = std::move(ordered);
   return absl::OkStatus();

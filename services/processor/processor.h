@@ -92,6 +92,10 @@ struct Options {
   std::shared_ptr<handler::HealthTroubles> health = nullptr;
   // Where the handlers note their restarts, which are counted; null: nowhere.
   std::shared_ptr<handler::Restarts> restarts = nullptr;
+  // Items wait, no worker runs, and the system has no thread for one: see
+  // ListenerEvents::on_no_task, and OrderedListener's. Empty: it is logged, and the processor tries
+  // again.
+  std::function<void(const absl::Status&)> on_no_worker;
   // Finds other revisions of the job, to which batches from before its last change are bound; null:
   // other processors take their items. Not owned.
   RevisionSource* revisions = nullptr;
@@ -137,7 +141,7 @@ class Processor {
  private:
   Processor() = default;
 
-  absl::Status MakeListener(listener::ListenerOptions options,
+  absl::Status MakeListener(const Options& options,
                             listener::QueueListener::SubscriberFactory subscribers,
                             const Dependencies& dependencies);
 

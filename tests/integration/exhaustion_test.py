@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server under more connections, or with fewer threads, than its process can have."""
+"""A server under more connections, or with fewer threads, than its process can have, and a run with fewer threads."""
 
+import os
+import resource
+import shutil
 import socket
+import subprocess
 import time
+import unittest
 
 import harness
 from harness import MusterTest
@@ -69,6 +74,48 @@ class ExhaustionTest(MusterTest):
         up = self.start_up("-v 300000")
         self.assertEqual(up.wait(), 5, "".join(up.log.lines))
         self.assertRegex("".join(up.log.lines), "muster: cannot (start a thread|go on): .*ulimit")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can run a program as a user who has no other process")
+class FewThreadsTest(MusterTest):
+    """Programs of a user who may have so many threads and no more, as under a cgroup's pids.max."""
+
+    USER = 54_321
+    ENOUGH = 200
+
+    def setUp(self):
+        super().setUp()
+        # The user may not be let into the folder of the build.
+        self.program = shutil.copy(harness.MUSTER, self.folder / "muster")
+        os.chmod(self.folder, 0o777)
+
+    def with_threads(self, threads, *arguments):
+        """Runs muster to its end with so many threads at most; it gets no file of the test's."""
+        def confine():
+            resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            os.setgroups([])
+            os.setgid(self.USER)
+            os.setuid(self.USER)
+        return subprocess.run([str(self.program), *map(str, arguments)], capture_output=True, text=True,
+                              cwd=self.folder, timeout=harness.TIMEOUT_SECONDS, preexec_fn=confine)
+
+    def assert_ends_with_5_until_there_are_enough(self, goes_well, *arguments):
+        """With 1, 2, 3, … threads. Returns how many are enough."""
+        for threads in range(1, self.ENOUGH):
+            done = self.with_threads(threads, *arguments)
+            if goes_well(done):
+                return threads
+            self.assertEqual(done.returncode, 5, f"{threads} threads: {done.stderr}")
+            self.assertRegex(done.stderr, "muster: .*thread.*ulimit -u", f"{threads} threads")
+        return self.fail("there are never enough")
+
+    def test_a_run_without_threads_for_its_workers_says_so_and_ends_with_5(self):
+        data = self.retail_rows((3, "0.1", "7", "France"))
+        job = shutil.copy(harness.RETAIL_JOB, self.folder)
+        enough = self.assert_ends_with_5_until_there_are_enough(
+            lambda done: done.returncode == 0, "run", job, "--input", data, "--data-dir", self.folder / "few", "-q")
+        self.assertGreater(enough, 3)
 
 
 if __name__ == "__main__":
