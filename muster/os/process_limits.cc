@@ -9,9 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <future>
 #include <limits>
 #include <new>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 namespace muster::os {
 
@@ -87,6 +90,21 @@ void ExitWhenExhausted(const std::string& program, int exit_code) {
       new std::string(program);  // never freed: a thread may die of exhaustion at any time
   exhausted_exit_code = exit_code;
   std::set_terminate(OnTerminate);
+}
+
+void ExitUnlessThreadsStart(int count) {
+  if (program_name == nullptr) return;
+  std::promise<void> all_run;
+  const std::shared_future<void> end = all_run.get_future().share();
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(count));
+  try {
+    for (int i = 0; i < count; ++i) threads.emplace_back([end] { end.wait(); });
+  } catch (const std::system_error& error) {
+    ExitWithoutThread(error.code().value());
+  }
+  all_run.set_value();
+  for (std::thread& thread : threads) thread.join();
 }
 
 void ExitForWantOfThreads() {

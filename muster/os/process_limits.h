@@ -26,6 +26,9 @@ inline constexpr char kRaiseThreadLimits[] =
 // disk, so a supervisor may start the process again. Other uncaught exceptions still abort. Call it
 // from main, before any other thread starts.
 void ExitWhenExhausted(const std::string& program, int exit_code);
+// Ends so if `count` threads cannot run side by side now, for a library that does not say so, or
+// hangs, when it gets none. Returns if they can, and if ExitWhenExhausted was not called.
+void ExitUnlessThreadsStart(int count);
 // Ends so at once, for code that a library calls before it aborts because it could start no thread.
 // Returns if ExitWhenExhausted was not called.
 void ExitForWantOfThreads();

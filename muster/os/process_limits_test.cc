@@ -14,6 +14,7 @@
 
 #include "absl/base/config.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/os/no_more_threads.h"
 
 namespace muster::os {
 namespace {
@@ -56,6 +57,13 @@ void WantThreads() {
   ExitForWantOfThreads();
 }
 
+void WantSeveralThreads() {
+  ExitWhenExhausted("muster", kExitCode);
+  ExitUnlessThreadsStart(3);
+  const NoMoreThreads limit;
+  ExitUnlessThreadsStart(3);
+}
+
 template <typename Exception>
 void ThrowOnAThread(const Exception& exception) {
   ExitWhenExhausted("muster", kExitCode);
@@ -72,6 +80,12 @@ TEST(ProcessLimitsDeathTest, EndsWithAClearErrorWhenNoThreadCanBeStarted) {
 
 TEST(ProcessLimitsDeathTest, EndsSoWhereALibraryWouldAbort) {
   EXPECT_EXIT(WantThreads(), ::testing::ExitedWithCode(kExitCode), "muster: cannot start a thread");
+}
+
+// gRPC hung in its first call.
+TEST(ProcessLimitsDeathTest, EndsSoWhereALibraryWouldHang) {
+  EXPECT_EXIT(WantSeveralThreads(), ::testing::ExitedWithCode(kExitCode),
+              "muster: cannot start a thread");
 }
 
 TEST(ProcessLimitsDeathTest, EndsSoOnAnyThread) {

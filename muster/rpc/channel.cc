@@ -53,7 +53,7 @@ grpc::ChannelArguments ArgumentsFor(const ChannelOptions& options) {
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(absl::string_view address,
                                                            const ChannelOptions& options) {
-  RouteGrpcLog();
+  PrepareGrpc();
   MUSTER_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (options.tls.has_value()) {

@@ -18,6 +18,10 @@ namespace {
 // gRPC's last words, before it aborts, when a server that starts gets no thread for its calls.
 constexpr absl::string_view kNoThread = "assertion failed: worker->created()";
 
+// What gRPC 1.51 starts with its first channel or server, unheeding whether they run: two executors
+// and a timer, and another timer while the first is busy.
+constexpr int kGrpcThreads = 4;
+
 // Never destroyed: threads of gRPC's may log while the process ends.
 SaidLines* Said() {
   static auto* const said = new SaidLines;
@@ -53,9 +57,10 @@ bool SaidLines::IsNew(const std::string& line, absl::Duration now) {
   return true;
 }
 
-void RouteGrpcLog() {
+void PrepareGrpc() {
   static std::once_flag once;
   std::call_once(once, [] {
+    os::ExitUnlessThreadsStart(kGrpcThreads);
     gpr_set_log_function(&Forward);
     google::protobuf::SetLogHandler(&ForwardProtobuf);
   });

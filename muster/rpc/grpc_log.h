@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Routes gRPC's log messages to muster's log.
+// What comes before gRPC's first use in a process: its log messages go to muster's log.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,13 @@
 
 namespace muster::rpc {
 
-// Takes effect for the whole process; calling it again does nothing. gRPC's errors are logged as
-// warnings: most are a peer's fault, such as a failed handshake, and the caller learns of them by
-// the status of the call. What it says again within kGrpcRepeats is logged as debug. Thread-safe.
-void RouteGrpcLog();
+// Call it before any other function of gRPC. Takes effect for the whole process; calling it again
+// does nothing. Ends the process where gRPC would get no threads, as os::ExitUnlessThreadsStart:
+// gRPC does not see that its timers do not run, and waits for them for ever. gRPC's errors are
+// logged as warnings: most are a peer's fault, such as a failed handshake, and the caller learns of
+// them by the status of the call. What it says again within kGrpcRepeats is logged as debug.
+// Thread-safe.
+void PrepareGrpc();
 
 // gRPC says the same at each try to connect, several times a second. A line a minute shows that it
 // goes on.

@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 
 TEST(GrpcLog, GoesToOurs) {
   gpr_log_verbosity_init();  // gRPC does this at its first use
-  RouteGrpcLog();
-  RouteGrpcLog();
+  PrepareGrpc();
+  PrepareGrpc();
   const base::LogCapture log;
   gpr_log(GPR_ERROR, "the handshake of %s failed", "a peer");
   EXPECT_THAT(log.lines(), ElementsAre(AllOf(HasSubstr("level=warning msg=gRPC"),
@@ -28,7 +28,7 @@ TEST(GrpcLog, GoesToOurs) {
 // A command that could not connect wrote the same line five times, before its own words.
 TEST(GrpcLog, IsNotRepeated) {
   gpr_log_verbosity_init();
-  RouteGrpcLog();
+  PrepareGrpc();
   const base::LogCapture log(base::kWarning);
   for (int i = 0; i < 5; ++i) gpr_log(GPR_ERROR, "wrong version number");
   gpr_log(GPR_ERROR, "certificate verify failed");
@@ -38,7 +38,7 @@ TEST(GrpcLog, IsNotRepeated) {
 
 // Protobuf wrote a line of its own form for each message that it could not read.
 TEST(GrpcLog, HasTheComplaintsOfProtobufOnce) {
-  RouteGrpcLog();
+  PrepareGrpc();
   const base::LogCapture log(base::kWarning);
   grpc::health::v1::HealthCheckRequest request;
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(request.ParseFromString("\x0a\x01\xff"));

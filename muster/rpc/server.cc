@@ -157,7 +157,7 @@ Server::Server() = default;
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       absl::Span<const ServedService> services,
                                                       std::vector<ListenSockets> inherited) {
-  RouteGrpcLog();
+  PrepareGrpc();
   // Reflection, for every server that is built from now on; again, it does nothing.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<Server> server(new Server());

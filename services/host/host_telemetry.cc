@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<HostTelemetry>> HostTelemetry::Start(const HostOp
   std::unique_ptr<HostTelemetry> started(new HostTelemetry());
   if (!options.metrics.empty()) MUSTER_RETURN_IF_ERROR(started->ServeIfPossible(options, clock));
   // The exporter's channels are none of rpc::OpenChannel's, which routes it, and may come first.
-  rpc::RouteGrpcLog();
+  rpc::PrepareGrpc();
   MUSTER_ASSIGN_OR_RETURN(started->otlp_,
                           telemetry::OtlpExport::StartIfWanted(
                               {options.service, options.instance, std::string(BuildVersion())},

@@ -117,6 +117,11 @@ class FewThreadsTest(MusterTest):
             lambda done: done.returncode == 0, "run", job, "--input", data, "--data-dir", self.folder / "few", "-q")
         self.assertGreater(enough, 3)
 
+    def test_a_command_without_threads_for_its_calls_says_so_and_ends_with_5(self):
+        self.assert_ends_with_5_until_there_are_enough(
+            lambda done: "cannot connect" in done.stderr, "batch", "list", "--server", free_address(), "--timeout",
+            "1m")
+
 
 if __name__ == "__main__":
     harness.main()
