@@ -9,6 +9,7 @@
 #include "muster/base/retry.h"
 #include "muster/base/text.h"
 #include "muster/handler/grpc/messages.h"
+#include "muster/os/process_limits.h"
 
 namespace muster::handler::grpc {
 namespace {
@@ -157,6 +158,10 @@ std::optional<Caller::Trouble> Caller::TroubleOf(Session& session,
   const bool is_connected = channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
   if (absl::IsAborted(ready.status())) {
     const SessionEnd end = session.end();
+    if (end.kind == SessionEnd::Kind::kNoThread) {
+      return Trouble{end.why, /*is_refused=*/false, /*is_unreached=*/true,
+                     /*is_other_server=*/false, os::kRaiseThreadLimits};
+    }
     return Trouble{end.why, end.kind == SessionEnd::Kind::kRefused,
                    end.kind == SessionEnd::Kind::kUnreached && !is_connected,
                    end.kind == SessionEnd::Kind::kOther};
@@ -190,10 +195,10 @@ void Caller::Tell(const Trouble& trouble) {
     options_.on_refused(absl::FailedPreconditionError(absl::StrCat("the handler ", trouble.why)));
   }
   if (!options_.on_no_server || !IsGivenUp()) return;
-  const std::string start = trouble.is_other_server ? absl::StrCat("start a server of version ",
-                                                                   options_.version, " there")
-                                                    : "start it";
-  options_.on_no_server(absl::UnavailableError(absl::StrCat(what, "; ", start)));
+  const std::string remedy = trouble.is_other_server ? absl::StrCat("start a server of version ",
+                                                                    options_.version, " there")
+                                                     : trouble.remedy;
+  options_.on_no_server(absl::UnavailableError(absl::StrCat(what, "; ", remedy)));
 }
 
 bool Caller::IsGivenUp() {

@@ -49,6 +49,7 @@ class Caller {
     bool is_refused = false;       // the job as such
     bool is_unreached = false;     // no connection came to be
     bool is_other_server = false;  // one of another version, or one that is no handler
+    std::string remedy = "start it";
   };
 
   // How long the item may take from now on.

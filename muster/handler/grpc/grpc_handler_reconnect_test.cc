@@ -5,6 +5,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/handler/grpc/grpc_fixture.h"
+#include "tests/fakes/os/no_more_threads.h"
 
 namespace muster::handler::grpc {
 namespace {
@@ -242,6 +244,25 @@ TEST_F(GrpcHandlerTest, TellsWhenNobodyHasEverBeenReachedForTooLong) {
                                    HasSubstr("; start it")));
   stop_.request_stop();
   EXPECT_EQ(outcome.get().kind, Kind::kRelease);
+}
+
+// The item was charged with each try, and no other item got a session any more.
+TEST_F(GrpcHandlerTest, AProcessWithoutThreadsForTheCallSaysSoAndCallsAgain) {
+  std::optional<os::NoMoreThreads> limit;
+  std::vector<std::string> told;
+  options_.server_patience = absl::ZeroDuration();
+  options_.on_no_server = [&](const absl::Status& why) {
+    told.emplace_back(why.message());
+    limit.reset();
+  };
+  Serve([](Talk& talk) {
+    talk.Begin();
+    return talk.ServeAll();
+  });
+  limit.emplace();
+  EXPECT_EQ(Process().kind, Kind::kOk);
+  EXPECT_THAT(told, ElementsAre(AllOf(HasSubstr("cannot be called: no thread"),
+                                      HasSubstr("raise its limits of threads"))));
 }
 
 TEST_F(GrpcHandlerTest, IsReachedByWhoeverSaysThatHeCannotConnectToSomethingElse) {

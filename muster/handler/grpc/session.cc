@@ -2,6 +2,7 @@
 #include "muster/handler/grpc/session.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -56,13 +57,33 @@ Session::Session(std::shared_ptr<::grpc::Channel> channel, v1::WorkRequest hello
       stub_(v1::HandlerService::NewStub(std::move(channel))),
       stream_(Call(stub_.get(), &context_)) {
   outbox_.push_back(std::move(hello));
-  writer_ = std::thread([this] { Write(); });
-  reader_ = std::thread([this] { Read(); });
+  // Caught here: what is thrown further up counts as the handler's failure at its item.
+  try {
+    writer_ = std::thread([this] { Write(); });
+    reader_ = std::thread([this] { Read(); });
+  } catch (const std::system_error& error) {
+    EndWithoutThread(error.what());
+  }
 }
 
 Session::~Session() {
   Cancel("is not needed any more");
-  reader_.join();
+  if (reader_.joinable()) reader_.join();
+}
+
+void Session::EndWithoutThread(const char* why) {
+  context_.TryCancel();
+  {
+    base::MutexLock lock(&mu_);
+    reading_ended_ = true;
+    outgoing_.NotifyAll();
+  }
+  if (writer_.joinable()) writer_.join();
+  stream_->Finish();  // as gRPC demands; how it ended is known
+  base::MutexLock lock(&mu_);
+  end_ = std::make_unique<SessionEnd>(
+      SessionEnd{SessionEnd::Kind::kNoThread,
+                 absl::StrCat("cannot be called: no thread for the call (", why, ")")});
 }
 
 absl::StatusOr<v1::Ready> Session::AwaitReady(absl::Duration deadline,

@@ -34,6 +34,7 @@ struct SessionEnd {
     kStopped,    // the handler takes nothing more: it ended with OK, or said Unavailable
     kRefused,    // it said FailedPrecondition instead of ready: it cannot work on such a job
     kUnreached,  // no connection was made
+    kNoThread,   // this process has no thread for the call
     kOther,      // what answers there has no such service
     kFailed,     // anything else: it died, or said what it must not
   };
@@ -59,7 +60,8 @@ struct Reply {
 // Thread-safe. Deadlines are the clock's Monotonic().
 class Session {
  public:
-  // Begins the call with `hello`. `clock` is not owned.
+  // Begins the call with `hello`; it is over at once, with kNoThread, if it gets no threads.
+  // `clock` is not owned.
   Session(std::shared_ptr<::grpc::Channel> channel, v1::WorkRequest hello, base::Clock* clock);
   // Cancels what is under way, and waits for the call's end.
   ~Session();
@@ -95,6 +97,8 @@ class Session {
  private:
   using Stream = ::grpc::ClientReaderWriter<v1::WorkRequest, v1::WorkResponse>;
 
+  // Of the constructor, where a thread cannot start: ends the call.
+  void EndWithoutThread(const char* why) ABSL_LOCKS_EXCLUDED(mu_);
   void Read() ABSL_LOCKS_EXCLUDED(mu_);
   void Write() ABSL_LOCKS_EXCLUDED(mu_);
   // False: the response breaks the contract; the session is over.
