@@ -39,8 +39,8 @@
 #include "services/controller/program.h"
 #include "services/host/build_info.h"
 #include "services/host/host_options.h"
+#include "services/host/numbers.h"
 #include "services/host/unknown_variables.h"
-#include "services/host/whole_numbers.h"
 #include "services/initiator/program.h"
 #include "services/processor/program.h"
 
@@ -352,7 +352,7 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
   AddCompletion(&app, environment);
   AddHelp(&app, environment);
   AddVersion(&app, environment);
-  host::CheckWholeNumbers(&app);
+  host::CheckNumbers(&app);
   host::CheckVariablesAreKnown(app);
   app.parse_complete_callback([&] {
     SetLogOf(Innermost(app), log_options);

@@ -23,8 +23,8 @@
 #include "muster/rpc/status.h"
 #include "services/host/build_info.h"
 #include "services/host/measured_queues.h"
+#include "services/host/numbers.h"
 #include "services/host/unknown_variables.h"
-#include "services/host/whole_numbers.h"
 
 namespace muster::host {
 
@@ -368,7 +368,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
   app.set_version_flag("--version", BuildInWords());
   AddHostOptions(&app, &options);
   if (program.add_options) program.add_options(&app);
-  CheckWholeNumbers(&app);
+  CheckNumbers(&app);
   CheckVariablesAreKnown(app);
   try {
     app.parse(argc, argv);

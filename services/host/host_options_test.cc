@@ -10,7 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/host/whole_numbers.h"
+#include "services/host/numbers.h"
 
 namespace muster::host {
 namespace {
@@ -40,7 +40,7 @@ class HostOptionsTest : public ::testing::Test {
   std::string Parse(const std::vector<std::string>& arguments) {
     CLI::App app;
     AddHostOptions(&app, &options_);
-    CheckWholeNumbers(&app);
+    CheckNumbers(&app);
     try {
       app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
       TakeRefusedVariables(&app);

@@ -10,8 +10,8 @@
 #include "muster/base/status.h"
 #include "muster/rpc/address.h"
 #include "services/host/host_options.h"
+#include "services/host/numbers.h"
 #include "services/host/unknown_variables.h"
-#include "services/host/whole_numbers.h"
 
 namespace muster::queue_gateway {
 namespace {
@@ -92,7 +92,7 @@ void AddOptions(CLI::App* app, Options* options) {
   host::AddServerSecurity(app, &options->host);
   host::AddMetricsOptions(app, &options->host);
   host::AddLogOptions(app, &options->log_level, &options->log_format);
-  host::CheckWholeNumbers(app);
+  host::CheckNumbers(app);
   host::CheckVariablesAreKnown(*app);
 }
 

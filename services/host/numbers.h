@@ -13,6 +13,6 @@ namespace muster::host {
 // begins with a zero or is out of range, also where an environment variable sets them. By itself
 // CLI11 reads 010 as eight, and takes the largest number for one that is too large: the batch of
 // another number would be deleted.
-void CheckWholeNumbers(CLI::App* app);
+void CheckNumbers(CLI::App* app);
 
 }  // namespace muster::host

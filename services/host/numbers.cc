@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/host/whole_numbers.h"
+#include "services/host/numbers.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,14 +32,14 @@ std::string CheckWhole(const std::string& text) {
 
 }  // namespace
 
-void CheckWholeNumbers(CLI::App* app) {
+void CheckNumbers(CLI::App* app) {
   for (CLI::Option* const option : app->get_options()) {
     const std::string type = option->get_type_name();
     if (absl::StartsWith(type, "UINT")) option->check(CheckWhole<uint64_t>);
     if (absl::StartsWith(type, "INT")) option->check(CheckWhole<int64_t>);
   }
   for (CLI::App* const command : app->get_subcommands([](CLI::App*) { return true; })) {
-    CheckWholeNumbers(command);
+    CheckNumbers(command);
   }
 }
 
