@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/host/numbers.h"
@@ -55,6 +56,31 @@ class HostOptionsTest : public ::testing::Test {
 
   HostOptions options_{kProcessor};
 };
+
+// No bound of CLI11 keeps nan out: --price nan made a cost of nan.
+TEST(NumbersTest, TakesNothingForANumberThatIsNone) {
+  double price = 1;
+  const auto parse = [&price](const std::string& text) -> std::string {
+    CLI::App app;
+    CLI::App* const command = app.add_subcommand("quote");
+    command->add_option("--price", price)->check(CLI::Range(0.0, 1e9));
+    CheckNumbers(&app);
+    try {
+      app.parse(std::vector<std::string>{"--price=" + text, "quote"});
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const std::string text : {"nan", "-nan", "NaN(1)", "inf", "-Infinity", "1,5", "3abc"}) {
+    EXPECT_EQ(parse(text), absl::StrCat("--price: '", text, "' is not a number"));
+  }
+  EXPECT_EQ(parse("1e999"), "--price: 1e999 is out of range");
+  EXPECT_THAT(parse("1e10"), HasSubstr("not in range"));
+  EXPECT_EQ(price, 1);
+  EXPECT_EQ(parse("2.5e3"), "");
+  EXPECT_EQ(price, 2500);
+}
 
 // The message blamed an option that nobody had given.
 TEST_F(HostOptionsTest, BlamesAVariableWhereItsOptionIsNotGiven) {

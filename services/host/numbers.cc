@@ -2,6 +2,7 @@
 #include "services/host/numbers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -30,6 +31,21 @@ std::string CheckWhole(const std::string& text) {
   return absl::SimpleAtoi(text, &number) ? "" : text + " is out of range";
 }
 
+std::string CheckFinite(const std::string& text) {
+  double number = 0;
+  const bool is_word =
+      text.find_first_of("0123456789") > text.find_first_of("iInN");  // nan(1) is one
+  if (is_word || !absl::SimpleAtod(text, &number)) {
+    return absl::StrCat("'", text, "' is not a number");
+  }
+  return std::isfinite(number) ? "" : text + " is out of range";
+}
+
+// As Option::check, but before the bounds that the option has: they would compare what is none.
+void CheckFirst(CLI::Option* option, std::string (*check)(const std::string&)) {
+  option->transform(CLI::Validator([check](std::string& text) { return check(text); }, ""));
+}
+
 }  // namespace
 
 void CheckNumbers(CLI::App* app) {
@@ -37,6 +53,7 @@ void CheckNumbers(CLI::App* app) {
     const std::string type = option->get_type_name();
     if (absl::StartsWith(type, "UINT")) option->check(CheckWhole<uint64_t>);
     if (absl::StartsWith(type, "INT")) option->check(CheckWhole<int64_t>);
+    if (absl::StartsWith(type, "FLOAT")) CheckFirst(option, CheckFinite);
   }
   for (CLI::App* const command : app->get_subcommands([](CLI::App*) { return true; })) {
     CheckNumbers(command);
