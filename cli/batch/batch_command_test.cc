@@ -246,8 +246,9 @@ TEST_F(BatchCommandTest, SaysThatAnOpenBatchHasNoReceiptYet) {
   for (const std::string number : {"7", "8"}) {
     const Done done = Run({"batch", "receipt", number, "--data-dir", data_dir()});
     EXPECT_EQ(done.code, kError);
-    EXPECT_EQ(done.err, absl::StrCat("muster: batch ", number,
-                                     " is open: it has no receipt before it is complete\n"));
+    EXPECT_THAT(done.err, HasSubstr(absl::StrCat("muster: batch ", number,
+                                                 " is open: it has no receipt before it is "
+                                                 "complete. If no process works on it, ")));
   }
   EXPECT_THAT(Run({"batch", "receipt", "9", "--data-dir", data_dir()}).err,
               HasSubstr("`muster batch list"));

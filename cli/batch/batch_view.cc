@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/batch/outcome.h"
+#include "cli/output/environment.h"
 #include "cli/output/format.h"
 
 namespace muster::cli {
@@ -77,6 +78,12 @@ ordered_json JsonOf(const BatchView& view) {
     json["removal_problem_since"] = Rfc3339(view.removal_problem_since);
   }
   return json;
+}
+
+std::string HowToGoOn(const ledger::Batch& batch, const std::string& data_dir) {
+  const bool is_upload = !batch.content_path.empty() || !batch.content.empty();
+  return absl::StrCat(is_upload ? "`muster up`" : "the `muster run` that began it, once more,",
+                      " goes on with it; to give it up, ", HowToGiveUp(batch.number, data_dir));
 }
 
 }  // namespace muster::cli

@@ -51,4 +51,8 @@ std::string RetryText(const report::RejectionRow& row);
 // "sealed, waits, at risk"; "complete, late".
 std::string StateOf(const BatchView& view);
 
+// What becomes of a batch of a data directory that is not over and that no process works on: how it
+// goes on, and how it is given up.
+std::string HowToGoOn(const ledger::Batch& batch, const std::string& data_dir);
+
 }  // namespace muster::cli

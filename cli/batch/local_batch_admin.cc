@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/batch/batch_view.h"
 #include "cli/batch/receipt_check.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
@@ -116,7 +117,8 @@ class LocalBatchAdmin final : public BatchAdmin {
       if (!is_open || !absl::IsNotFound(stored.status())) return stored;
       return absl::FailedPreconditionError(
           absl::StrCat("batch ", batch, " is ", ledger::BatchStateName(recorded->state),
-                       ": it has no receipt before it is complete"));
+                       ": it has no receipt before it is complete. If no process works on it, ",
+                       HowToGoOn(*recorded, data_dir_)));
     }
     const absl::Time now = clock_->Now();
     absl::StatusOr<report::Tally> tally = report::TakeTally(*reader_, batch);

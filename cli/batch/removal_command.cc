@@ -10,6 +10,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "cli/batch/batch_view.h"
 #include "cli/batch/commands.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
@@ -63,6 +64,15 @@ class LocalRemover {
 
   initiator::retention::BatchRemover& remover() { return *remover_; }
 
+  // As BatchRemover::Delete; a refusal says how the batch may end here, where nothing cancels it.
+  absl::Status Delete(uint64_t number, const std::string& data_dir) {
+    MUSTER_ASSIGN_OR_RETURN(const ledger::Batch batch, ledger_->Get(number));
+    if (ledger::IsOver(batch.state)) return remover_->Delete(number);
+    return absl::FailedPreconditionError(absl::StrCat("batch ", number, " is ",
+                                                      ledger::BatchStateName(batch.state), ": ",
+                                                      HowToGoOn(batch, data_dir)));
+  }
+
   // Deletes the blobs that have no owner; answers how many there were.
   absl::StatusOr<size_t> SweepBlobs(base::Clock* clock) {
     initiator::retention::BlobSweep sweep(
@@ -111,7 +121,7 @@ absl::Status DeleteHere(const RemovalOptions& options, const Environment& enviro
   MUSTER_RETURN_IF_ERROR(RequireDataDir(options.common.data_dir));
   MUSTER_ASSIGN_OR_RETURN(const auto local,
                           LocalRemover::Open(options.common.data_dir, environment.clock));
-  return local->remover().Delete(options.batch);
+  return local->Delete(options.batch, options.common.data_dir);
 }
 
 absl::Status Delete(const RemovalOptions& options, const Environment& environment) {

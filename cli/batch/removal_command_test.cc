@@ -16,6 +16,7 @@
 namespace muster::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class RemovalCommandTest : public ClientTest {
@@ -74,9 +75,32 @@ TEST_F(RemovalCommandTest, DeletesBlobsWithoutAnOwner) {
 TEST_F(RemovalCommandTest, DeletesABatchThatHasEnded) {
   EXPECT_EQ(RunHere({"batch", "delete", "1"}), "0 batch 1 is deleted\n");
   EXPECT_THAT(RunHere({"batch", "delete", "1"}), HasSubstr("there is no batch 1"));
-  EXPECT_THAT(RunHere({"batch", "delete", "3"}), HasSubstr("batch 3 is sealed: cancel it first"));
   EXPECT_THAT(RunHere({"batch", "list", "--limit", "1"}),
               HasSubstr("there are older batches: the same command with --after 3"));
+}
+
+// It was to be cancelled first, which a data directory without a process does not do.
+TEST_F(RemovalCommandTest, SaysHowABatchEndsThatNoProcessWorksOn) {
+  const std::string give_up =
+      absl::StrCat("goes on with it; to give it up, start `muster up --data-dir '", local_.path(),
+                   "'`, and cancel it there: muster batch cancel 3 --server 127.0.0.1:7700\n");
+  EXPECT_EQ(RunHere({"batch", "delete", "3"}),
+            absl::StrCat("1 muster: batch 3 is sealed: the `muster run` that began it, once more, ",
+                         give_up));
+  EXPECT_THAT(RunHere({"batch", "receipt", "3"}),
+              AllOf(HasSubstr("no receipt before it is complete. If no process works on it, the "),
+                    HasSubstr(give_up)));
+  {
+    const auto ledger = backend::OpenBatchLedger(backend::DataDirUrls(local_.path()).ledger,
+                                                 backend::Mode::kReadWrite)
+                            .value();
+    ledger::Batch upload;
+    upload.number = 4;
+    upload.job = "shop";
+    upload.content = "a short source";
+    ASSERT_TRUE(ledger->Create(upload).ok());
+  }
+  EXPECT_THAT(RunHere({"batch", "delete", "4"}), HasSubstr("is open: `muster up` goes on with it"));
 }
 
 }  // namespace

@@ -86,6 +86,12 @@ std::string DataDirOption(const std::string& data_dir) {
   return absl::StrCat(" --data-dir ", base::ShellQuoted(data_dir));
 }
 
+std::string HowToGiveUp(uint64_t batch, const std::string& data_dir) {
+  return absl::StrCat("start `muster up --data-dir ", base::ShellQuoted(data_dir),
+                      "`, and cancel it there: muster batch cancel ", batch,
+                      " --server 127.0.0.1:7700");
+}
+
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
   Formats formats = AllFormats();
   if (csv == Csv::kNo) formats.erase("csv");

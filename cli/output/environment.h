@@ -58,6 +58,8 @@ void AddDataDir(CLI::App* command, CommonOptions* options);
 // The option for a command line to paste: " --data-dir 'DIR'", or "" for the default directory,
 // unless MUSTER_SERVER names another place for who pastes it.
 std::string DataDirOption(const std::string& data_dir);
+// How a batch of a data directory that no process works on is given up: completes "to give it up,".
+std::string HowToGiveUp(uint64_t batch, const std::string& data_dir);
 // Adds `-o, --output` with the formats that the command knows.
 enum class Csv { kNo, kYes };
 void AddOutput(CLI::App* command, CommonOptions* options, Csv csv = Csv::kNo);

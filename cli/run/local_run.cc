@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/output/environment.h"
 #include "muster/backend/backend.h"
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
@@ -249,11 +250,23 @@ absl::StatusOr<initiator::batch::Submission> LocalRun::Submit(const std::stop_to
   initiator::batch::BatchOpener opener(
       request_.job, source_.get(), ledger_.get(), batch_numbers_.get(), clock_,
       telemetry::TraceSampleOr(initiator::batch::kDefaultTraceSample));
-  MUSTER_ASSIGN_OR_RETURN(initiator::batch::Submission begun, opener.Open(submit, stop));
-  if (begun.start == initiator::batch::Start::kNew) {
-    initiator::batch::RecordSubmit(spans(), begun.batch, begun.batch.created, clock_->Now());
+  absl::StatusOr<initiator::batch::Submission> begun = opener.Open(submit, stop);
+  if (!begun.ok()) return WithWayOut(begun.status(), submit);
+  if (begun->start == initiator::batch::Start::kNew) {
+    initiator::batch::RecordSubmit(spans(), begun->batch, begun->batch.created, clock_->Now());
   }
   return begun;
+}
+
+absl::Status LocalRun::WithWayOut(const absl::Status& refused,
+                                  const initiator::batch::SubmitRequest& submit) {
+  if (!absl::IsFailedPrecondition(refused)) return refused;
+  const absl::StatusOr<ledger::Batch> prior =
+      ledger_->FindByRequest(submit.tenant, submit.request_id);
+  if (!prior.ok() || ledger::IsOver(prior->state)) return refused;
+  return absl::FailedPreconditionError(absl::StrCat(refused.message(), ". Batch ", prior->number,
+                                                    " stays open; to give it up, ",
+                                                    HowToGiveUp(prior->number, request_.data_dir)));
 }
 
 absl::Status LocalRun::CheckReportIsKnown() {

@@ -110,6 +110,9 @@ class LocalRun {
   void OnDamage(uint64_t batch, const absl::Status& why);
   void OnNoWorker(const absl::Status& why);
   absl::StatusOr<initiator::batch::Submission> Submit(const std::stop_token& stop);
+  // `refused`, and what is left to do about an open batch whose input or job is not there any more.
+  absl::Status WithWayOut(const absl::Status& refused,
+                          const initiator::batch::SubmitRequest& submit);
   // DataLoss when the report holds a batch of the job that the ledger does not know: it may be one
   // of this input, which would be counted twice.
   absl::Status CheckReportIsKnown();

@@ -135,6 +135,28 @@ class RunTest(MusterTest):
         self.assertIn("is not the input that batch 1 was made of", errors)
         self.assertIn("--new", errors)
 
+    def test_a_batch_whose_input_is_gone_is_given_up_as_the_refusal_says(self):
+        data = self.retail_rows((1, "2.50", "7", "France"))
+        killed = subprocess.run(
+            [harness.MUSTER, *self.run_arguments(data)], capture_output=True, timeout=harness.TIMEOUT_SECONDS,
+            env=dict(os.environ, MUSTER_FAILPOINT="initiator.after_batch_recorded"))
+        self.assertEqual(killed.returncode, -signal.SIGKILL)
+        self.retail_rows((2, "2.50", "7", "France"))
+        code, _, errors = self.run_job(data)
+        self.assertEqual(code, 1)
+        self.assertIn("Batch 1 stays open; to give it up, start `muster up --data-dir ", errors)
+        self.assertIn("cancel it there: muster batch cancel 1 --server ", errors)
+        server = free_address()
+        up = Program([harness.MUSTER, "up", "--listen", server, "--data-dir", self.data_dir], "msg=ready")
+        self.addCleanup(up.kill)
+        up.await_ready()
+        cancelled = self.muster("batch", "cancel", 1, "--server", server)
+        self.assertEqual(cancelled.returncode, 0, cancelled.stderr)
+        self.assertEqual(up.stop(), 0)
+        code, result, errors = self.run_job(data)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(result["batch"], 2)
+
     def test_an_input_that_grew_is_refused(self):
         data = self.retail_rows((3, "0.1", "7", "France"))
         self.run_job(data)
