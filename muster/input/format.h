@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +17,10 @@ namespace muster::input {
 // A transaction is a record of some hundred bytes; one of a mebibyte is a mistake (a file without
 // line ends, a quote that swallows the rest). It also bounds how far a reader looks ahead.
 inline constexpr size_t kMaxRecordBytes = size_t{1} << 20;
+// A record of several lines that is longer than that is skipped as one, if its quote is closed
+// within this: a field is hardly longer, and two stray quotes that are further apart take no record
+// along.
+inline constexpr uint64_t kMaxLongRecordBytes = uint64_t{64} << 20;
 // The least that is read at once: large enough that system calls vanish, small enough for a core's
 // cache.
 inline constexpr size_t kWindowBytes = size_t{1} << 20;
@@ -59,11 +64,12 @@ struct ColumnSource {
 //          one in every field, and a record is a line.
 //   jsonl  one JSON object a line.
 //   lines  the line itself is the only field.
-// A CSV record whose quotes do not work out (nothing closes a quote within max_record_bytes, or
-// text follows a closing quote) loses its first line only: reading goes on at the next line, so
-// that one stray quote never takes the records behind it along. Two of them can, where the second
-// looks like a closing quote: `multiline` false rules that out, and a record that spans several
-// lines is counted (base/multiline_records.h).
+// A record that is longer than max_record_bytes is rejected as one, also where it spans several
+// lines. A CSV record whose quotes do not work out (nothing closes a quote within
+// kMaxLongRecordBytes, or text follows a closing quote) loses its first line only: reading goes on
+// at the next line, so that one stray quote never takes the records behind it along. Two of them
+// can, where the second looks like a closing quote: `multiline` false rules that out, and a record
+// that spans several lines is counted (base/multiline_records.h).
 struct InputFormat {
   enum class Kind { kCsv, kJsonl, kLines };
 

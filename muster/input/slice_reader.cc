@@ -10,6 +10,7 @@
 #include "muster/input/byte_scan.h"
 #include "muster/input/content_kind.h"
 #include "muster/input/csv.h"
+#include "muster/input/long_record.h"
 
 namespace muster::input {
 
@@ -21,20 +22,16 @@ SliceReader::SliceReader(const ByteSource* source, const InputFormat& format, Sl
       max_record_bytes_(format.max_record_bytes),
       limits_(limits),
       lookahead_(limits.max_bytes + format.max_record_bytes + 2),
+      source_(source),
       window_(source, start.offset, std::max(limits.read_bytes, lookahead_)),
       line_(start.line) {}
 
 absl::StatusOr<std::optional<Slice>> SliceReader::Next() {
   MUSTER_RETURN_IF_ERROR(SkipEmptyLines(&window_, &line_));
   if (window_.text().empty()) return std::optional<Slice>();
-  Run run = Measure(window_.text());
-  if (run.cut) {
-    // Rare, and not done ahead: to hold the whole look-ahead always would copy much.
-    MUSTER_RETURN_IF_ERROR(window_.Require(lookahead_));
-    run = Measure(window_.text());
-  }
+  MUSTER_ASSIGN_OR_RETURN(Run run, MeasureWindow());
   if (run.records == 0) {
-    MUSTER_ASSIGN_OR_RETURN(const Slice slice, SkipLongLine());
+    MUSTER_ASSIGN_OR_RETURN(const Slice slice, SkipLongRecord());
     return std::optional<Slice>(slice);
   }
   Slice slice;
@@ -48,6 +45,23 @@ absl::StatusOr<std::optional<Slice>> SliceReader::Next() {
   line_ += run.lines;
   slice.next = {window_.offset(), line_};
   return std::optional<Slice>(slice);
+}
+
+absl::StatusOr<SliceReader::Run> SliceReader::MeasureWindow() {
+  broken_lines_.clear();
+  while (true) {
+    Run run = Measure(window_.text());
+    if (run.cut) {
+      // Rare, and not done ahead: to hold the whole look-ahead always would copy much.
+      MUSTER_RETURN_IF_ERROR(window_.Require(lookahead_));
+      run = Measure(window_.text());
+    }
+    if (!run.open.has_value()) return run;
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<LongRecord> record,
+                            FindLongRecord(*source_, window_.offset() + *run.open, delimiter_));
+    if (record.has_value()) return run;  // the slice ends before it, or is it
+    broken_lines_.push_back(*run.open);
+  }
 }
 
 SliceReader::Run SliceReader::Measure(absl::string_view text) const {
@@ -68,7 +82,8 @@ SliceReader::Run SliceReader::Measure(absl::string_view text) const {
       break;
     }
     run.cut = line.cut;
-    if (line.cut || line.end == 0) break;
+    if (line.open) run.open = begin;
+    if (line.end == 0) break;
     const absl::string_view record = text.substr(begin, line.end - begin);
     begin = line.end;
     const int64_t first_line = line_ + lines;
@@ -95,6 +110,12 @@ SliceReader::Line SliceReader::LineWithQuotes(absl::string_view text, size_t beg
                                              record.fault == CsvRecord::Fault::kUnclosedInLine);
   if (!seen_all && !final) return Cut();
   if (record.fault == CsvRecord::Fault::kTooLong) return {};
+  const bool reaches_further =
+      record.fault == CsvRecord::Fault::kUnclosedQuote && text.size() - begin > max_record_bytes_;
+  if (reaches_further &&
+      std::find(broken_lines_.begin(), broken_lines_.end(), begin) == broken_lines_.end()) {
+    return Open();
+  }
   return {begin + record.bytes, record.lines};
 }
 
@@ -102,6 +123,29 @@ SliceReader::Line SliceReader::LastLine(absl::string_view text, size_t begin) co
   if (text.size() - begin > max_record_bytes_) return {};
   if (window_.at_end()) return begin < text.size() ? Line{text.size(), 1} : Line{};
   return text.size() < lookahead_ ? Cut() : Line{};
+}
+
+absl::StatusOr<Slice> SliceReader::SkipLongRecord() {
+  if (!quotes_ || !multiline_) return SkipLongLine();
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<LongRecord> record,
+                          FindLongRecord(*source_, window_.offset(), delimiter_));
+  if (!record.has_value()) return SkipLongLine();
+  Slice slice;
+  slice.offset = window_.offset();
+  slice.length = record->bytes;
+  slice.first_line = line_;
+  slice.transactions = 1;
+  slice.oversized = true;
+  if (record->lines > 1) slice.multiline.Add(line_, record->lines);
+  for (uint64_t left = record->bytes; left > 0;) {
+    MUSTER_RETURN_IF_ERROR(window_.Require(1));
+    const uint64_t step = std::min<uint64_t>(left, window_.text().size());
+    window_.Advance(static_cast<size_t>(step));
+    left -= step;
+  }
+  line_ += record->lines;
+  slice.next = {window_.offset(), line_};
+  return slice;
 }
 
 absl::StatusOr<Slice> SliceReader::SkipLongLine() {

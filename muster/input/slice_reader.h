@@ -64,22 +64,30 @@ class SliceReader {
     int64_t lines = 0;  // likewise
     base::MultilineRecords multiline;
     bool cut = false;  // the text ended too early to tell: measure again with `lookahead_` bytes
+    // Where a record begins whose quote is not closed as far as a record may reach; nullopt: none.
+    std::optional<size_t> open;
   };
   struct Line {
     size_t end = 0;  // in the text, behind the line end; 0: no record that the slice can hold
     int64_t lines = 0;
-    bool cut = false;  // as in Run
+    bool cut = false;   // as in Run
+    bool open = false;  // likewise
   };
 
   static Line Cut() { return {0, 0, true}; }
+  static Line Open() { return {0, 0, false, true}; }
 
   // The longest run of records at the start of `text` that the limits allow; none when the first
   // record is too long.
   Run Measure(absl::string_view text) const;
+  // The same of window_, whose text it makes as long as need be.
+  absl::StatusOr<Run> MeasureWindow();
   // The record at `begin`, which has a quote in its first line.
   Line LineWithQuotes(absl::string_view text, size_t begin) const;
   // The record at `begin`, behind which the text has neither quote nor newline.
   Line LastLine(absl::string_view text, size_t begin) const;
+  // Of window_, which begins with a record that is too long.
+  absl::StatusOr<Slice> SkipLongRecord();
   absl::StatusOr<Slice> SkipLongLine();
 
   const char delimiter_;
@@ -87,9 +95,12 @@ class SliceReader {
   const bool multiline_;
   const size_t max_record_bytes_;
   const SliceLimits limits_;
-  const size_t lookahead_;  // so many bytes always tell where a slice ends
+  const size_t lookahead_;          // so many bytes always tell where a slice ends
+  const ByteSource* const source_;  // not owned
   Window window_;
   int64_t line_;
+  // Where lines begin, in window_, whose quote is found never to be closed: they are records.
+  std::vector<size_t> broken_lines_;
 };
 
 // ReadHeader: what an input says before its first record.

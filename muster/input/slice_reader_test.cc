@@ -108,7 +108,29 @@ TEST_F(SliceReaderTest, SetsARecordThatIsTooLongApart) {
   EXPECT_THAT(Split("12345"), ElementsAre("1: too long"));
   EXPECT_EQ(last_.length, 5u);
   EXPECT_EQ(last_.transactions, 1u);
-  EXPECT_THAT(Split("\"2345,\n\"\n"), ElementsAre("1: too long", "2: \"\n"));
+}
+
+// Its lines were records: those that looked like some were counted.
+TEST_F(SliceReaderTest, SetsARecordOfSeveralLinesThatIsTooLongApart) {
+  format_.max_record_bytes = 8;
+  EXPECT_THAT(Split("a,b\n1,\"x\nc,d\ne,f\n\"\ng,h\n"),
+              ElementsAre("1: a,b\n", "2: too long", "6: g,h\n"));
+  EXPECT_THAT(Split("1,\"x\nc,d\ne,f\n\""), ElementsAre("1: too long"));
+  EXPECT_EQ(last_.length, 14u);
+  EXPECT_EQ(last_.transactions, 1u);
+  EXPECT_EQ(last_.multiline, (base::MultilineRecords{1, 4, {1}}));
+  EXPECT_EQ(last_.next.line, 5);
+  EXPECT_THAT(Split("1,\"345678\n\"\n"), ElementsAre("1: too long")) << "its first line is, too";
+  format_.multiline = false;
+  EXPECT_THAT(Split("1,\"x\nc,d\n\""), ElementsAre("1: 1,\"x\nc,d\n\""));
+}
+
+TEST_F(SliceReaderTest, LosesOneLineToAQuoteThatIsClosedByNoLineBehindIt) {
+  format_.max_record_bytes = 8;
+  EXPECT_THAT(Split("1,\"x\nc,d\ne,f\ng,h\n"), ElementsAre("1: 1,\"x\nc,d\ne,f\ng,h\n"));
+  EXPECT_EQ(last_.transactions, 4u);
+  EXPECT_THAT(Split("1,\"x\nc,d\ne,f\ng\"h\n"), ElementsAre("1: 1,\"x\nc,d\ne,f\ng\"h\n"))
+      << "text follows it";
 }
 
 TEST_F(SliceReaderTest, ContinuesWhereASliceEnded) {
@@ -155,6 +177,43 @@ TEST_F(SliceReaderTest, SkipsAVeryLongLineWithoutHoldingIt) {
   EXPECT_EQ((*line)->length, source.size() - 2);
   EXPECT_EQ((*reader.Next())->data, "b\n");
   EXPECT_LE(source.largest_read_, size_t{2} << 20);
+}
+
+// A record whose quoted field holds so many lines, "a,b\n" each, before its quote is closed. It is
+// generated as it is read.
+class LongField final : public ByteSource {
+ public:
+  explicit LongField(uint64_t lines) : lines_(lines) {}
+  uint64_t size() const override { return (lines_ + 2) * 4; }
+  absl::StatusOr<size_t> Read(uint64_t offset, char* out, size_t bytes) const override {
+    const size_t count =
+        static_cast<size_t>(std::min<uint64_t>(bytes, size() - std::min(offset, size())));
+    largest_read_ = std::max(largest_read_, count);
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t line = (offset + i) / 4;
+      out[i] = (line == 0 ? "1,\"\n" : line <= lines_ ? "a,b\n" : "c,\"\n")[(offset + i) % 4];
+    }
+    return count;
+  }
+  mutable size_t largest_read_ = 0;
+
+ private:
+  const uint64_t lines_;
+};
+
+TEST_F(SliceReaderTest, LooksForTheEndOfALongRecordAsFarAsAFieldMayReachWithoutHoldingIt) {
+  const LongField within(kMaxLongRecordBytes / 4 - 2);
+  SliceReader reader(&within, format_, limits_, SliceStart{});
+  const auto whole = reader.Next();
+  EXPECT_TRUE((*whole)->oversized);
+  EXPECT_EQ((*whole)->length, within.size());
+  EXPECT_FALSE((*reader.Next()).has_value());
+  EXPECT_LE(within.largest_read_, size_t{2} << 20);
+  const LongField beyond(kMaxLongRecordBytes / 4);
+  SliceReader by_line(&beyond, format_, limits_, SliceStart{});
+  const auto first = by_line.Next();
+  EXPECT_FALSE((*first)->oversized);
+  EXPECT_EQ((*first)->transactions, limits_.transactions);
 }
 
 class BrokenSource final : public ByteSource {

@@ -71,9 +71,10 @@ class RecordByTheBook {
 
 void ReadCsv(const std::string& text, const InputFormat& format, ReferenceRecord* record) {
   RecordByTheBook book(text, record->begin, format);
-  const bool sound = book.Read() && book.text_end - record->begin <= format.max_record_bytes;
-  record->broken = !sound;
+  const bool sound = book.Read();
+  record->broken = !sound && !record->oversized;
   if (!sound) return;
+  record->oversized = book.text_end - record->begin > format.max_record_bytes;
   record->fields = book.fields;
   record->end = std::min(book.text_end + 1, text.size());
   const std::string bytes = text.substr(record->begin, record->end - record->begin);
@@ -99,7 +100,7 @@ std::vector<ReferenceRecord> ReadByReference(const std::string& text, const Inpu
     record.line = line;
     const bool empty = first_line.empty() || first_line == "\r";
     record.oversized = first_line.size() > format.max_record_bytes;
-    if (!empty && !record.oversized && format.kind == InputFormat::Kind::kCsv) {
+    if (!empty && format.kind == InputFormat::Kind::kCsv) {
       ReadCsv(text, format, &record);
     }
     const auto from = text.begin() + static_cast<std::ptrdiff_t>(begin);
