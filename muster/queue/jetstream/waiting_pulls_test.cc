@@ -174,7 +174,7 @@ TEST_P(WaitingPullsTest, AreSentAgainToANewLeaderOfTheirConsumer) {
   ASSERT_TRUE(store().CreateQueue(other, {}).ok());
   Arrivals arrivals;
   const auto wait = Wait(&arrivals);
-  while (AtServer() < 1) continue;
+  while (AtServer() < 1) absl::SleepFor(absl::Milliseconds(1));
   for (const queue::QueueId& queue : {other, queue_}) {
     ASSERT_TRUE(
         client_->connection
@@ -183,7 +183,7 @@ TEST_P(WaitingPullsTest, AreSentAgainToANewLeaderOfTheirConsumer) {
                        .data = "{}"})
             .ok());
   }
-  while (AtServer() < 2) continue;
+  while (AtServer() < 2) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(AtServer(), 2) << "this server has not lost the first one, as an old leader has";
 }
 

@@ -8,8 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/base/clock.h"
 #include "muster/base/mutex.h"
 
 namespace muster::queue_gateway::operations {
@@ -43,6 +45,15 @@ class GathererTest : public ::testing::Test {
     std::jthread first([this, queue, text] { Add(queue, text); });
     while (calls_.empty() || calls_.back().front() != text) changed_.Wait(&mu_);
     return first;
+  }
+  // Whether the engine is called so often; waits for that, but not for ever.
+  bool IsCalled(size_t times) {
+    const absl::Duration deadline = base::RealClock()->Monotonic() + absl::Minutes(1);
+    base::MutexLock lock(&mu_);
+    while (calls_.size() < times) {
+      if (base::RealClock()->WaitUntil(&changed_, &mu_, deadline)) break;
+    }
+    return calls_.size() >= times;
   }
   void GoOn() {
     base::MutexLock lock(&mu_);
@@ -101,8 +112,9 @@ TEST_F(GathererTest, DoesTogetherWhatComesMeanwhileAndHoldsNoThreadForIt) {
 
 TEST_F(GathererTest, LetsNoQueueWaitForAnother) {
   const std::jthread first = AddAndStandStill("a", "1");
-  std::jthread other([this] { Add("b", "2"); });
-  while (calls().size() < 2) std::this_thread::yield();
+  const std::jthread other([this] { Add("b", "2"); });
+  EXPECT_TRUE(IsCalled(2)) << "while the first call stands still";
+  EXPECT_THAT(calls(), ElementsAre(ElementsAre("1"), ElementsAre("2")));
   GoOn();
 }
 
