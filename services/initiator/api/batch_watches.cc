@@ -9,6 +9,7 @@
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/batch.pb.h"
+#include "muster/v1/batch_service.grpc.pb.h"
 
 namespace muster::initiator::api {
 
