@@ -40,6 +40,7 @@
 #include "services/host/build_info.h"
 #include "services/host/host_options.h"
 #include "services/host/numbers.h"
+#include "services/host/parse_error.h"
 #include "services/host/unknown_variables.h"
 #include "services/initiator/program.h"
 #include "services/processor/program.h"

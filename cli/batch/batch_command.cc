@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/batch/batch_admin.h"
@@ -18,6 +17,8 @@
 #include "cli/output/format.h"
 #include "cli/scale/quote.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "muster/item/cancelled_receipt.h"
 #include "nlohmann/json.hpp"
@@ -130,8 +131,8 @@ absl::Status PrintReceipt(const BatchOptions& options, const Environment& enviro
 
 void AddBatch(CLI::App* app, const Environment& environment) {
   CLI::App* const parent =
-      app->add_subcommand("batch", "Quote and submit batches, and look into them");
-  parent->require_subcommand(1);
+      args::AddSubcommand(app, "batch", "Quote and submit batches, and look into them");
+  args::RequireSubcommand(parent);
   AddQuoteVerb(parent, environment);
   AddSubmitVerbs(parent, environment);
   AddList(parent, environment);
@@ -146,14 +147,14 @@ void AddBatch(CLI::App* app, const Environment& environment) {
     return command;
   };
   CLI::App* const get = add_verb("get", "One batch, with the transactions that it rejected", Get);
-  get->add_option("BATCH", options->batch, "Its number")->required();
+  args::Add(get, "BATCH", &options->batch, "Its number").Required();
   AddController(get, &options->common);
   CLI::App* const receipt =
       add_verb("receipt", "The proof of a finished batch; of a cancelled one, what was counted",
                PrintReceipt);
-  receipt->add_option("BATCH", options->batch, "Its number")->required();
-  receipt->add_flag("--verify", options->verify,
-                    "Compute it again from the store; exit 1 if a bit differs");
+  args::Add(receipt, "BATCH", &options->batch, "Its number").Required();
+  args::AddFlag(receipt, "--verify", &options->verify,
+                "Compute it again from the store; exit 1 if a bit differs");
   AddFailures(parent, environment);
   AddRetry(parent, environment);
   AddBatchOutput(parent, environment);

@@ -15,13 +15,13 @@
 #include <system_error>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/batch/commands.h"
 #include "cli/output/record_writer.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/output_proto.h"
 #include "muster/base/status.h"
@@ -114,15 +114,14 @@ absl::StatusOr<report::OutputPage> PageOf(
 }
 
 void AddRecordFormat(CLI::App* command, OutputFormat* format) {
-  command
-      ->add_option_function<std::string>(
-          "-o,--output",
-          [format](const std::string& name) {
-            *format = name == "json" ? OutputFormat::kJson : OutputFormat::kCsv;
-          },
-          "CSV with a header, or a line of JSON for each record")
-      ->check(CLI::IsMember({"csv", "json"}))
-      ->default_str("csv");
+  args::AddFunction(
+      command, "-o,--output",
+      [format](const std::string& name) {
+        *format = name == "json" ? OutputFormat::kJson : OutputFormat::kCsv;
+      },
+      "CSV with a header, or a line of JSON for each record")
+      .Check(args::IsMember({"csv", "json"}))
+      .DefaultStr("csv");
 }
 
 absl::Status CheckOutputFile(const std::string& named, absl::Span<const std::string> sources,
@@ -230,7 +229,7 @@ void AddBatchOutput(CLI::App* batch, const Environment& environment) {
         return WithListHint(PrintOutput(*options, environment), "muster batch list",
                             options->common);
       });
-  output->add_option("BATCH", options->batch, "The batch's number")->required();
+  args::Add(output, "BATCH", &options->batch, "The batch's number").Required();
   AddDataDirOrServer(output, &options->common);
   AddController(output, &options->common);
   AddRecordFormat(output, &options->format);

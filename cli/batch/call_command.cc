@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/batch/batch_output.h"
@@ -19,6 +18,7 @@
 #include "cli/output/record_writer.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "muster/v1/call_service.grpc.pb.h"
 
@@ -83,19 +83,18 @@ void AddCall(CLI::App* app, const Environment& environment) {
       AddCommand(app, "call", "Submit one record, wait, and print what the handler returned for it",
                  environment, [options, &environment] { return Call(*options, environment); });
   AddServer(call, &options->common);
-  call->add_option("JOB", *options->request.mutable_job(), "The job's name")->required();
-  CLI::Option* const record = call->add_option(
-      "RECORD", *options->request.mutable_record(),
+  args::Add(call, "JOB", &*options->request.mutable_job(), "The job's name").Required();
+  const args::Option record = args::Add(
+      call, "RECORD", &*options->request.mutable_record(),
       "In the job's input format; of a CSV, the fields of the job's columns without a header");
-  call->add_option("--field", options->fields,
-                   "A column of the record instead; repeatable, and absent columns are empty")
-      ->expected(1)
-      ->take_all()
-      ->type_name("NAME=TEXT")
-      ->excludes(record);
-  call->add_option("--request-id", *options->request.mutable_request_id(),
-                   "Repeating the command with the same id finds the same answer, and counts once")
-      ->type_name("ID");
+  args::Add(call, "--field", &options->fields,
+            "A column of the record instead; repeatable, and absent columns are empty")
+      .Repeatable()
+      .TypeName("NAME=TEXT")
+      .Excludes(record);
+  args::Add(call, "--request-id", &*options->request.mutable_request_id(),
+            "Repeating the command with the same id finds the same answer, and counts once")
+      .TypeName("ID");
   AddRecordFormat(call, &options->format);
 }
 

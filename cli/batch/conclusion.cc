@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/batch/conclusion.h"
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/output/format.h"
+#include "muster/args/option.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/job/job_file.h"
@@ -65,14 +65,13 @@ absl::Status TimedOut(absl::string_view what, const Environment& environment) {
 }
 
 void AddWaitTimeout(CLI::App* command, absl::Duration* timeout) {
-  command
-      ->add_option_function<std::string>(
-          "--wait-timeout",
-          [timeout](const std::string& text) {
-            *timeout = base::ParseDuration(text).value_or(*timeout);
-          },
-          "Wait no longer than this, as 30s; then exit with 124")
-      ->check([](const std::string& text) {
+  args::AddFunction(
+      command, "--wait-timeout",
+      [timeout](const std::string& text) {
+        *timeout = base::ParseDuration(text).value_or(*timeout);
+      },
+      "Wait no longer than this, as 30s; then exit with 124")
+      .Check([](const std::string& text) {
         return std::string(base::ParseDuration(text).status().message());
       });
 }

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +19,7 @@
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/input/format.h"
@@ -257,18 +257,18 @@ void AddFailures(CLI::App* batch, const Environment& environment) {
     CLI::App* const command = AddCommand(batch, name, about, environment, [options, &environment] {
       return WithListHint(Export(*options, environment), "muster batch list", options->common);
     });
-    command->add_option("BATCH", options->batch, "Its number")->required();
-    command->add_option("--limit", options->limit, "How many; all, or as a table 100, without it")
-        ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
-        ->type_name("N");
-    command
-        ->add_option("--after", options->after, "Go on there, as the list before said at its end")
-        ->check([](const std::string& text) {
+    args::Add(command, "BATCH", &options->batch, "Its number").Required();
+    args::Add(command, "--limit", &options->limit, "How many; all, or as a table 100, without it")
+        .Check(args::Range(int64_t{1}, int64_t{1'000'000'000}))
+        .TypeName("N");
+    args::Add(command, "--after", &options->after,
+              "Go on there, as the list before said at its end")
+        .Check([](const std::string& text) {
           return std::string(ParsePosition(text).status().message());
         })
-        ->type_name("ITEM:LINE");
-    command->add_flag("--as-input", options->as_input,
-                      "Print the records alone, behind the header: an input to submit again");
+        .TypeName("ITEM:LINE");
+    args::AddFlag(command, "--as-input", &options->as_input,
+                  "Print the records alone, behind the header: an input to submit again");
     AddDataDirOrServer(command, &options->common);
     AddController(command, &options->common);
     AddOutput(command, &options->common, Csv::kYes);

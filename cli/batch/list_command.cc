@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/batch/batch_admin.h"
 #include "cli/batch/batch_view.h"
@@ -17,6 +16,7 @@
 #include "cli/output/format.h"
 #include "cli/output/one_of.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/base/clock.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
@@ -169,23 +169,22 @@ absl::Status List(ListOptions options, const Environment& environment) {
 }
 
 void AddFilter(CLI::App* list, ListOptions* options) {
-  list->add_option("--job", options->filter.job, "Only batches of this job");
-  list->add_option("--state", options->states, "Only batches in this state; repeatable")
-      ->expected(1)
-      ->take_all()
-      ->transform(OneOf<BatchState>({{"open", BatchState::kOpen},
-                                     {"sealed", BatchState::kSealed},
-                                     {"complete", BatchState::kComplete},
-                                     {"cancelled", BatchState::kCancelled}}));
-  list->add_option("--since", options->since,
-                   "Only batches begun since then: 2h is two hours ago; or 2026-11-26, in UTC, or "
-                   "2026-11-26T08:00:00Z")
-      ->type_name("TIME");
-  list->add_flag("--late", options->filter.late,
-                 "Only batches that ended later than promised, or are later by now");
+  args::Add(list, "--job", &options->filter.job, "Only batches of this job");
+  args::Add(list, "--state", &options->states, "Only batches in this state; repeatable")
+      .Repeatable()
+      .Transform(OneOf<BatchState>({{"open", BatchState::kOpen},
+                                    {"sealed", BatchState::kSealed},
+                                    {"complete", BatchState::kComplete},
+                                    {"cancelled", BatchState::kCancelled}}));
+  args::Add(list, "--since", &options->since,
+            "Only batches begun since then: 2h is two hours ago; or 2026-11-26, in UTC, or "
+            "2026-11-26T08:00:00Z")
+      .TypeName("TIME");
+  args::AddFlag(list, "--late", &options->filter.late,
+                "Only batches that ended later than promised, or are later by now");
   AddLabels(list, "Only batches with this label; of several, with all of them",
             &options->filter.labels);
-  list->add_flag("--calls", options->calls, "Also the batches that calls are made into");
+  args::AddFlag(list, "--calls", &options->calls, "Also the batches that calls are made into");
 }
 
 }  // namespace
@@ -198,16 +197,17 @@ void AddList(CLI::App* batch, const Environment& environment) {
   AddDataDirOrServer(list, &options->common);
   AddOutput(list, &options->common);
   AddFilter(list, options.get());
-  list->add_option("--limit", options->limit, "How many")
-      ->check(CLI::Range(int64_t{1}, static_cast<int64_t>(kMaxListedBatches)))
-      ->capture_default_str()
-      ->type_name("N");
-  CLI::Option* const after =
-      list->add_option("--after,--below", options->after,
-                       "Go on behind this batch: only older ones, which have lower numbers")
-          ->type_name("BATCH");
-  list->add_flag("--watch", options->watch, "Go on, and show each batch that is new or has changed")
-      ->excludes(after);
+  args::Add(list, "--limit", &options->limit, "How many")
+      .Check(args::Range(int64_t{1}, static_cast<int64_t>(kMaxListedBatches)))
+      .CaptureDefaultStr()
+      .TypeName("N");
+  const args::Option after =
+      args::Add(list, "--after,--below", &options->after,
+                "Go on behind this batch: only older ones, which have lower numbers")
+          .TypeName("BATCH");
+  args::AddFlag(list, "--watch", &options->watch,
+                "Go on, and show each batch that is new or has changed")
+      .Excludes(after);
 }
 
 }  // namespace muster::cli

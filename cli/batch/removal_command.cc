@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/batch/batch_view.h"
 #include "cli/batch/commands.h"
@@ -16,6 +15,7 @@
 #include "cli/output/format.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/item/queue_names.h"
@@ -216,7 +216,7 @@ void AddDelete(CLI::App* batch, const Environment& environment) {
   CLI::App* const command =
       AddCommand(batch, "delete", "Delete a batch that has ended, with its receipt", environment,
                  [options, &environment] { return Delete(*options, environment); });
-  command->add_option("BATCH", options->batch, "Its number")->required();
+  args::Add(command, "BATCH", &options->batch, "Its number").Required();
   AddDataDirOrServer(command, &options->common);
   AddOutput(command, &options->common);
 }
@@ -227,7 +227,7 @@ void AddGc(CLI::App* app, const Environment& environment) {
       app, "gc",
       "Delete what the retention of ended batches no longer keeps; a server does it itself",
       environment, [options, &environment] { return Collect(*options, environment); });
-  command->add_flag("--dry-run", options->dry_run, "Only say how much that is");
+  args::AddFlag(command, "--dry-run", &options->dry_run, "Only say how much that is");
   AddOwnDataDir(command, &options->common);
   AddOutput(command, &options->common);
 }

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/batch/commands.h"
@@ -18,6 +17,7 @@
 #include "cli/output/format.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/report/remote/remote_report_client.h"
@@ -306,8 +306,8 @@ void AddReport(CLI::App* app, const Environment& environment) {
       app, "report", "Print what a batch adds up to", environment, [options, &environment] {
         return WithListHint(Report(*options, environment), "muster batch list", options->common);
       });
-  report->add_option("BATCH", options->batch, "The batch's number")->required();
-  report->add_option("--group", options->group, "Only this group of the job");
+  args::Add(report, "BATCH", &options->batch, "The batch's number").Required();
+  args::Add(report, "--group", &options->group, "Only this group of the job");
   AddDataDirOrServer(report, &options->common);
   AddController(report, &options->common);
   AddOutput(report, &options->common, Csv::kYes);

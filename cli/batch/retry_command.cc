@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "cli/batch/commands.h"
@@ -20,6 +19,7 @@
 #include "cli/output/format.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "muster/os/stop_signals.h"
 #include "muster/v1/batch_service.grpc.pb.h"
@@ -177,33 +177,29 @@ void AddRetry(CLI::App* batch, const Environment& environment) {
                      "Submit what a complete batch has rejected and given up once more, as a new "
                      "batch of the job as it is now; each record is retried once"},
                     options, retry, environment);
-  command->add_option("BATCH", options->batch, "Its number")->required();
-  CLI::Option* const lines =
-      command
-          ->add_option("--line", options->lines,
-                       "A line at which a rejected record begins, as `muster batch rejections` has "
-                       "it; repeatable")
-          ->check(CLI::PositiveNumber)
-          ->type_name("N")
-          ->expected(1)
-          ->take_all();
-  CLI::Option* const items =
-      command
-          ->add_option("--item", options->items,
-                       "An item that was given up, as `muster batch dead-letters` has it: all of "
-                       "its records; repeatable")
-          ->type_name("N")
-          ->expected(1)
-          ->take_all();
-  CLI::Option* const all = command->add_flag("--all", options->all, "All that was not retried yet")
-                               ->excludes(lines)
-                               ->excludes(items);
-  command
-      ->add_flag("--rejections-only", options->rejections_only,
-                 "Of all: leave items that were given up to `muster queue redrive`")
-      ->needs(all);
-  command->add_flag("--wait", options->wait, "Wait until the new batches are complete");
-  command->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  args::Add(command, "BATCH", &options->batch, "Its number").Required();
+  const args::Option lines =
+      args::Add(command, "--line", &options->lines,
+                "A line at which a rejected record begins, as `muster batch rejections` has "
+                "it; repeatable")
+          .Check(args::PositiveNumber())
+          .TypeName("N")
+          .Repeatable();
+  const args::Option items =
+      args::Add(command, "--item", &options->items,
+                "An item that was given up, as `muster batch dead-letters` has it: all of "
+                "its records; repeatable")
+          .TypeName("N")
+          .Repeatable();
+  const args::Option all =
+      args::AddFlag(command, "--all", &options->all, "All that was not retried yet")
+          .Excludes(lines)
+          .Excludes(items);
+  args::AddFlag(command, "--rejections-only", &options->rejections_only,
+                "Of all: leave items that were given up to `muster queue redrive`")
+      .Needs(all);
+  args::AddFlag(command, "--wait", &options->wait, "Wait until the new batches are complete");
+  args::AddFlag(command, "-q,--quiet", &options->quiet, "No progress on stderr");
   AddWaitTimeout(command, &options->wait_timeout);
 }
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/batch/batch_view.h"
 #include "cli/batch/commands.h"
@@ -21,6 +20,7 @@
 #include "cli/schedule/schedule_view.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/base/clock.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/names.h"
@@ -298,31 +298,28 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
   };
   CLI::App* const submit =
       add_verb("submit", "Upload a file as a batch of a job; again after a cut it goes on", Submit);
-  submit->add_option("JOB", options->job, "The job's name")->required();
-  submit->add_option("--input", options->input, "The file with the transactions")->required();
-  CLI::Option* const request_id =
-      submit->add_option("--request-id", options->request_id,
-                         "Names this submission; the same id never makes a second batch. Without "
-                         "it, the content does");
-  submit->add_option(
-      "--handler-version", options->handler_version,
-      "The version that the batch is bound to; without it, the job's present one, or "
-      "none while no processor has the job");
-  submit->add_option("--tenant", options->tenant, "Whose batch it is");
+  args::Add(submit, "JOB", &options->job, "The job's name").Required();
+  args::Add(submit, "--input", &options->input, "The file with the transactions").Required();
+  const args::Option request_id =
+      args::Add(submit, "--request-id", &options->request_id,
+                "Names this submission; the same id never makes a second batch. Without "
+                "it, the content does");
+  args::Add(submit, "--handler-version", &options->handler_version,
+            "The version that the batch is bound to; without it, the job's present one, or "
+            "none while no processor has the job");
+  args::Add(submit, "--tenant", &options->tenant, "Whose batch it is");
   AddSla(submit, kSubmittedSla, &options->sla);
   AddLabels(submit, "Find the batch by this later, such as team=billing; repeatable",
             &options->labels);
   AddTraceparent(submit, &options->traceparent);
-  submit
-      ->add_flag("--new", options->always_new,
-                 "A new batch, also where this input was submitted before")
-      ->excludes(request_id);
-  submit->add_flag(
-      "--wait-for-room", options->wait_for_room,
-      "While the job's queue.max_drain lets no batch in, try again when the server says");
-  submit->add_flag("--wait", options->wait, "Wait until the batch is complete");
-  submit->add_flag("--watch", options->watch, "Wait, and show how far it is on stderr");
-  submit->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  args::AddFlag(submit, "--new", &options->always_new,
+                "A new batch, also where this input was submitted before")
+      .Excludes(request_id);
+  args::AddFlag(submit, "--wait-for-room", &options->wait_for_room,
+                "While the job's queue.max_drain lets no batch in, try again when the server says");
+  args::AddFlag(submit, "--wait", &options->wait, "Wait until the batch is complete");
+  args::AddFlag(submit, "--watch", &options->watch, "Wait, and show how far it is on stderr");
+  args::AddFlag(submit, "-q,--quiet", &options->quiet, "No progress on stderr");
   AddWaitTimeout(submit, &options->wait_timeout);
   // These are about a batch that is submitted now.
   AddMoment(submit,
@@ -331,13 +328,13 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
             &options->later);
   CLI::App* const watch =
       add_verb("watch", "Show how far a batch is, until it is complete", WatchBatch);
-  watch->add_option("BATCH", options->batch, "Its number")->required();
-  watch->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  args::Add(watch, "BATCH", &options->batch, "Its number").Required();
+  args::AddFlag(watch, "-q,--quiet", &options->quiet, "No progress on stderr");
   AddWaitTimeout(watch, &options->wait_timeout);
   CLI::App* const cancel =
       add_verb("cancel", "Give a batch up; what was counted stays counted", Cancel);
-  cancel->add_option("BATCH", options->batch, "Its number")->required();
-  cancel->add_option("--reason", options->reason, "For the record");
+  args::Add(cancel, "BATCH", &options->batch, "Its number").Required();
+  args::Add(cancel, "--reason", &options->reason, "For the record");
 }
 
 }  // namespace muster::cli

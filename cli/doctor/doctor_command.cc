@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -28,6 +27,8 @@
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/bus/roster.h"
@@ -35,6 +36,7 @@
 #include "muster/v1/batch_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
 #include "services/host/host_options.h"
+#include "services/host/parse_error.h"
 
 namespace muster::cli {
 namespace {
@@ -317,38 +319,35 @@ absl::Status Examine(const DoctorOptions& options, const Environment& environmen
 }  // namespace
 
 void AddDoctor(CLI::App* app, const Environment& environment) {
-  CLI::App* const command = app->add_subcommand(
-      "doctor", "What of a mesh can be reached, what is wrong with it, and how to mend that");
+  CLI::App* const command = args::AddSubcommand(
+      app, "doctor", "What of a mesh can be reached, what is wrong with it, and how to mend that");
   const auto options = std::make_shared<DoctorOptions>();
   AddServer(command, &options->common);
   AddOutput(command, &options->common);
-  command->add_option("--account", options->account, "Whose queues")->capture_default_str();
-  command->add_option("--nats", options->nats.url, "The NATS server too, such as nats://host:4222")
-      ->envname("MUSTER_NATS");
-  command
-      ->add_option(
-          "--gateway", options->gateways,
-          "The health listener of a queue gateway, HOST:PORT; may be given more than once. "
-          "Without --server and --nats, only gateways are looked at")
-      ->envname("MUSTER_GATEWAYS")
-      ->delimiter(',');
+  args::Add(command, "--account", &options->account, "Whose queues").CaptureDefaultStr();
+  args::Add(command, "--nats", &options->nats.url, "The NATS server too, such as nats://host:4222")
+      .Envname("MUSTER_NATS");
+  args::Add(command, "--gateway", &options->gateways,
+            "The health listener of a queue gateway, HOST:PORT; may be given more than once. "
+            "Without --server and --nats, only gateways are looked at")
+      .Envname("MUSTER_GATEWAYS")
+      .Delimiter(',');
   host::AddNatsSecrets(command, &options->nats.connection);
-  command->add_option("--bucket", options->nats.bucket, "Of the services' records and blobs there")
-      ->envname("MUSTER_BUCKET")
-      ->capture_default_str();
-  command->add_option("--replicas", options->nats.replicas, "Of what the services store there")
-      ->envname("MUSTER_REPLICAS")
-      ->check(CLI::IsMember({1, 3, 5}))
-      ->capture_default_str();
-  command
-      ->add_option("--ack-survives", options->nats.ack_survives,
-                   "What the services say that its acknowledgements survive: process or power")
-      ->transform(OneOf<queue::Survives>(
+  args::Add(command, "--bucket", &options->nats.bucket, "Of the services' records and blobs there")
+      .Envname("MUSTER_BUCKET")
+      .CaptureDefaultStr();
+  args::Add(command, "--replicas", &options->nats.replicas, "Of what the services store there")
+      .Envname("MUSTER_REPLICAS")
+      .Check(args::IsMember({"1", "3", "5"}))
+      .CaptureDefaultStr();
+  args::Add(command, "--ack-survives", &options->nats.ack_survives,
+            "What the services say that its acknowledgements survive: process or power")
+      .Transform(OneOf<queue::Survives>(
           {{"process", queue::Survives::kProcess}, {"power", queue::Survives::kPower}}))
-      ->envname("MUSTER_ACK_SURVIVES")
-      ->type_name("")
-      ->default_str("process");
-  command->callback([options, command, &environment] {
+      .Envname("MUSTER_ACK_SURVIVES")
+      .TypeName("")
+      .DefaultStr("process");
+  args::OnRun(command, [options, command, &environment] {
     host::TakeRefusedVariables(command);
     if (const absl::Status status = Examine(*options, environment); !status.ok()) {
       environment.Fail(status);

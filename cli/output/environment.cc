@@ -7,12 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/output/format.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/text.h"
 
 namespace muster::cli {
@@ -41,13 +42,11 @@ OutputFormat DefaultFormat(const Formats& formats) {
 
 // A format that only other commands can do is passed over, a word that no command knows is not: a
 // script would read a table for JSON.
-void CheckWantedFormat(const CLI::App& command) {
-  const CLI::Option* const output = command.get_option_no_throw("--output");
+void CheckWantedFormat(CLI::App* command) {
   const std::string wanted = WantedFormat();
-  if (output == nullptr || output->count() > 0 || wanted.empty()) return;
-  if (AllFormats().count(wanted) > 0) return;
-  throw CLI::ValidationError("MUSTER_OUTPUT",
-                             absl::StrCat("'", wanted, "' is not table, json, yaml or csv"));
+  if (wanted.empty() || !args::Has(*command, "--output")) return;
+  if (args::Find(command, "--output").count() > 0 || AllFormats().count(wanted) > 0) return;
+  args::Refuse("MUSTER_OUTPUT", absl::StrCat("'", wanted, "' is not table, json, yaml or csv"));
 }
 
 }  // namespace
@@ -64,18 +63,18 @@ void Environment::Fail(const absl::Status& status) const {
 
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about,
                      const Environment& environment, std::function<absl::Status()> run) {
-  CLI::App* const command = parent->add_subcommand(name, about);
-  command->callback([command, run = std::move(run), &environment] {
-    CheckWantedFormat(*command);
+  CLI::App* const command = args::AddSubcommand(parent, name, about);
+  args::OnRun(command, [command, run = std::move(run), &environment] {
+    CheckWantedFormat(command);
     if (const absl::Status status = run(); !status.ok()) environment.Fail(status);
   });
   return command;
 }
 
 void AddDataDir(CLI::App* command, CommonOptions* options) {
-  command->add_option("--data-dir", options->data_dir, "Where queue, ledger and report live")
-      ->envname("MUSTER_DATA_DIR")
-      ->capture_default_str();
+  args::Add(command, "--data-dir", &options->data_dir, "Where queue, ledger and report live")
+      .Envname("MUSTER_DATA_DIR")
+      .CaptureDefaultStr();
 }
 
 std::string DataDirOption(const std::string& data_dir) {
@@ -97,17 +96,16 @@ void AddOutput(CLI::App* command, CommonOptions* options, Csv csv) {
   if (csv == Csv::kNo) formats.erase("csv");
   const std::string names = csv == Csv::kYes ? "table, json, yaml or csv" : "table, json or yaml";
   options->output = DefaultFormat(formats);
-  command
-      ->add_option("-o,--output", options->output,
-                   "What to print it as; MUSTER_OUTPUT sets the default")
-      ->transform(CLI::Validator(
-          [formats, names](std::string& text) -> std::string {
-            const auto format = formats.find(text);
-            if (format == formats.end()) return absl::StrCat("'", text, "' is not ", names);
-            text = absl::StrCat(static_cast<int>(format->second));
-            return "";
-          },
-          csv == Csv::kYes ? "{table,json,yaml,csv}" : "{table,json,yaml}"));
+  args::Add(command, "-o,--output", &options->output,
+            "What to print it as; MUSTER_OUTPUT sets the default")
+      .Transform(args::Validator{[formats, names](std::string& text) -> std::string {
+                                   const auto format = formats.find(text);
+                                   if (format == formats.end())
+                                     return absl::StrCat("'", text, "' is not ", names);
+                                   text = absl::StrCat(static_cast<int>(format->second));
+                                   return "";
+                                 },
+                                 csv == Csv::kYes ? "{table,json,yaml,csv}" : "{table,json,yaml}"});
 }
 
 absl::Status WithListHint(const absl::Status& status, absl::string_view command) {

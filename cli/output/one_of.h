@@ -7,16 +7,17 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/args/option.h"
 
 namespace muster::cli {
 
-// For CLI::Option::transform of an option whose value is an Enum. Unlike CLI::CheckedTransformer it
-// takes no numbers, and its complaint names the choices alone.
+// For args::Option::Transform of an option whose value is an Enum. Its complaint names the choices
+// alone, and the help shows them as `shown`; by default, all of them.
 template <typename Enum>
-CLI::Validator OneOf(const std::vector<std::pair<std::string, Enum>>& choices) {
+args::Validator OneOf(const std::vector<std::pair<std::string, Enum>>& choices,
+                      const std::string& shown = "") {
   std::vector<std::string> names;
   for (const auto& [name, value] : choices) names.push_back(name);
   const auto set = [choices, names](std::string& text) -> std::string {
@@ -27,7 +28,7 @@ CLI::Validator OneOf(const std::vector<std::pair<std::string, Enum>>& choices) {
     }
     return absl::StrCat("'", text, "' is none of ", absl::StrJoin(names, ", "));
   };
-  return CLI::Validator(set, absl::StrCat("{", absl::StrJoin(names, ","), "}"));
+  return {set, shown.empty() ? absl::StrCat("{", absl::StrJoin(names, ","), "}") : shown};
 }
 
 }  // namespace muster::cli

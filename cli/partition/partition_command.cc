@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -17,6 +16,8 @@
 #include "cli/partition/partition_row.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/clock.h"
 #include "muster/base/status.h"
 #include "muster/os/stop_signals.h"
@@ -199,34 +200,35 @@ absl::Status Forget(const PartitionOptions& options, const Environment& environm
 }  // namespace
 
 void AddPartition(CLI::App* app, const Environment& environment) {
-  CLI::App* const parent =
-      app->add_subcommand("partition", "Show who works on which partition, and move partitions");
-  parent->require_subcommand(1);
+  CLI::App* const parent = args::AddSubcommand(
+      app, "partition", "Show who works on which partition, and move partitions");
+  args::RequireSubcommand(parent);
   const auto options = std::make_shared<PartitionOptions>();
   CLI::App* const list = AddServerVerb(
       parent, {"list", "Owner, epoch, checkpoint and lag of each partition", Csv::kYes}, options,
       List, environment);
-  CLI::Option* const group = list->add_option("GROUP", options->group, "This group only");
-  list->add_option("--queue", options->queue, "Only groups that read this queue or stream")
-      ->excludes(group);
-  list->add_flag("--watch", options->watch, "Go on, and show each partition that changes");
+  const args::Option group = args::Add(list, "GROUP", &options->group, "This group only");
+  args::Add(list, "--queue", &options->queue, "Only groups that read this queue or stream")
+      .Excludes(group);
+  args::AddFlag(list, "--watch", &options->watch, "Go on, and show each partition that changes");
   CLI::App* const move =
       AddServerVerb(parent, {"move", "Give a partition to a member, and keep it there"}, options,
                     Move, environment);
-  move->add_option("PARTITION", options->partition, "GROUP/NUMBER, such as orders/main/3")
-      ->required()
-      ->check([](const std::string& text) {
+  args::Add(move, "PARTITION", &options->partition, "GROUP/NUMBER, such as orders/main/3")
+      .Required()
+      .Check([](const std::string& text) {
         return std::string(ParsePartition(text).status().message());
       });
-  move->add_option("--to", options->member, "The member")->required()->type_name("INSTANCE");
-  AddServerVerb(parent, {"rebalance", "Spread evenly again, also what was moved"}, options,
-                Rebalance, environment)
-      ->add_option("GROUP", options->group, "As list shows it")
-      ->required();
-  AddServerVerb(parent, {"forget", "Remove a group that is done with, and its checkpoints"},
-                options, Forget, environment)
-      ->add_option("GROUP", options->group, "As list shows it")
-      ->required();
+  args::Add(move, "--to", &options->member, "The member").Required().TypeName("INSTANCE");
+  args::Add(AddServerVerb(parent, {"rebalance", "Spread evenly again, also what was moved"},
+                          options, Rebalance, environment),
+            "GROUP", &options->group, "As list shows it")
+      .Required();
+  args::Add(
+      AddServerVerb(parent, {"forget", "Remove a group that is done with, and its checkpoints"},
+                    options, Forget, environment),
+      "GROUP", &options->group, "As list shows it")
+      .Required();
 }
 
 }  // namespace muster::cli

@@ -9,13 +9,13 @@
 #include <string>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/output/format.h"
 #include "cli/queue/commands.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/backend/data_dir_check.h"
 #include "muster/base/clock.h"
@@ -232,12 +232,11 @@ void AddCheck(CLI::App* app, const Environment& environment) {
                  "report; exit 6 if one is "
                  "damaged",
                  environment, [options, &environment] { return Check(*options, environment); });
-  check->add_flag("--repair", options->repair,
-                  "Mend the damage; keep the removed data in DATA_DIR/damaged");
-  check
-      ->add_option("--account", options->account,
-                   "Of a queue that has lost its name; of a queue gateway's, one of its accounts")
-      ->capture_default_str();
+  args::AddFlag(check, "--repair", &options->repair,
+                "Mend the damage; keep the removed data in DATA_DIR/damaged");
+  args::Add(check, "--account", &options->account,
+            "Of a queue that has lost its name; of a queue gateway's, one of its accounts")
+      .CaptureDefaultStr();
   AddOwnDataDir(check, &options->common);
   AddOutput(check, &options->common);
 }

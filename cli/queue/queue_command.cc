@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,6 +17,8 @@
 #include "cli/queue/commands.h"
 #include "cli/queue/queue_admin.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/item/held_key_admin.h"
@@ -298,41 +299,39 @@ absl::Status Purge(const QueueOptions& options, const Environment& environment) 
 }
 
 // Which held keys; `all` is the flag for all of them.
-std::pair<CLI::Option*, CLI::Option*> AddKeyOptions(CLI::App* command, const char* all,
+std::pair<args::Option, args::Option> AddKeyOptions(CLI::App* command, const char* all,
                                                     QueueOptions* options) {
-  CLI::Option* const keys = command->add_option(
-      "--key", options->keys, "Only these held keys, as `muster queue held` shows them");
-  CLI::Option* const all_keys =
-      command->add_flag(all, options->all_keys, "All keys that are held")->excludes(keys);
+  const args::Option keys = args::Add(command, "--key", &options->keys,
+                                      "Only these held keys, as `muster queue held` shows them");
+  const args::Option all_keys =
+      args::AddFlag(command, all, &options->all_keys, "All keys that are held").Excludes(keys);
   return {keys, all_keys};
 }
 
 void AddRedriveOptions(CLI::App* redrive, QueueOptions* options) {
-  CLI::Option* const messages =
-      redrive->add_option("--message", options->messages, "Only these messages");
-  CLI::Option* const most =
-      redrive->add_option("--max", options->redrive_max, "At most so many, oldest first")
-          ->check(CLI::PositiveNumber)
-          ->excludes(messages);
-  CLI::Option* const rate =
-      redrive
-          ->add_option(
-              "--rate", options->redrive_rate,
-              "At most so many messages in each second; a stop of the command ends it, and the "
-              "same command goes on")
-          ->check(CLI::Range(1, kMaxRedriveRate))
-          ->excludes(messages);
+  const args::Option messages =
+      args::Add(redrive, "--message", &options->messages, "Only these messages");
+  const args::Option most =
+      args::Add(redrive, "--max", &options->redrive_max, "At most so many, oldest first")
+          .Check(args::PositiveNumber())
+          .Excludes(messages);
+  const args::Option rate =
+      args::Add(redrive, "--rate", &options->redrive_rate,
+                "At most so many messages in each second; a stop of the command ends it, and the "
+                "same command goes on")
+          .Check(args::Range(1, kMaxRedriveRate))
+          .Excludes(messages);
   const auto [keys, held] = AddKeyOptions(redrive, "--held", options);
-  for (CLI::Option* const one : {keys, held}) {
-    one->excludes(messages)->excludes(most)->excludes(rate);
+  for (const args::Option one : {keys, held}) {
+    one.Excludes(messages).Excludes(most).Excludes(rate);
   }
 }
 
 }  // namespace
 
 void AddQueue(CLI::App* app, const Environment& environment) {
-  CLI::App* const parent = app->add_subcommand("queue", "Look into queues");
-  parent->require_subcommand(1);
+  CLI::App* const parent = args::AddSubcommand(app, "queue", "Look into queues");
+  args::RequireSubcommand(parent);
   const auto options = std::make_shared<QueueOptions>();
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
     CLI::App* const command =
@@ -347,35 +346,36 @@ void AddQueue(CLI::App* app, const Environment& environment) {
     AddOutput(command, &options->common);
     return command;
   };
-  add_verb("list", "All queues with their counts", List)
-      ->add_option("--account", options->account, "Whose queues")
-      ->capture_default_str();
+  args::Add(add_verb("list", "All queues with their counts", List), "--account", &options->account,
+            "Whose queues")
+      .CaptureDefaultStr();
   const auto add_for_one = [&](const char* name, const char* about, auto verb) {
     CLI::App* const command = add_verb(name, about, verb);
-    command->add_option("QUEUE", options->queue, "A queue as `muster queue list` names it")
-        ->required();
+    args::Add(command, "QUEUE", &options->queue, "A queue as `muster queue list` names it")
+        .Required();
     return command;
   };
   add_for_one("stats", "The counts of one queue", Stats);
-  add_for_one("peek", "What is ready, without taking it", Peek)
-      ->add_option("--max", options->max, "Messages to show")
-      ->capture_default_str()
-      ->check(CLI::Range(1, queue::kMaxReceive));
+  args::Add(add_for_one("peek", "What is ready, without taking it", Peek), "--max", &options->max,
+            "Messages to show")
+      .CaptureDefaultStr()
+      .Check(args::Range(1, queue::kMaxReceive));
   CLI::App* const poison =
       add_for_one("poison", "What was given up, and why; the oldest first", Poison);
-  poison->add_option("--max", options->max, "Messages to show")
-      ->capture_default_str()
-      ->check(CLI::Range(1, queue::kMaxListPoison));
-  poison->add_option("--after", options->after, "Go on there, as the list before said at its end")
-      ->type_name("MESSAGE");
+  args::Add(poison, "--max", &options->max, "Messages to show")
+      .CaptureDefaultStr()
+      .Check(args::Range(1, queue::kMaxListPoison));
+  args::Add(poison, "--after", &options->after, "Go on there, as the list before said at its end")
+      .TypeName("MESSAGE");
   AddRedriveOptions(add_for_one("redrive", "Give poison messages another chance", Redrive),
                     options.get());
   add_for_one("held", "Keys that are held behind a dead letter, the longest held first", Held);
   AddKeyOptions(add_for_one("release", "Let held keys go on behind their dead letters", Release),
                 "--all", options.get());
-  add_for_one("purge", "Delete all messages of a queue, leased ones too, but not its poison", Purge)
-      ->add_flag("--poison", options->poison,
-                 "Only its poison, for good: those items stay dead-lettered");
+  args::AddFlag(
+      add_for_one("purge", "Delete all messages of a queue, leased ones too, but not its poison",
+                  Purge),
+      "--poison", &options->poison, "Only its poison, for good: those items stay dead-lettered");
   AddCheck(parent, environment);
 }
 

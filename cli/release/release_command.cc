@@ -5,13 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/release/commands.h"
 #include "cli/release/release_view.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "muster/v1/release_service.grpc.pb.h"
 
@@ -68,11 +68,12 @@ void AddRelease(CLI::App* app, const Environment& environment) {
   CLI::App* const command =
       AddServerVerb(app, {"release", "Let the processors go that wait with --standby NAME"},
                     options, Run, environment);
-  command->add_option("NAME", options->name, "Of the release")->required();
-  CLI::Option* const status =
-      command->add_flag("--status", options->status, "Only show who is parked, and who left when");
-  command->add_flag("--arm", options->arm, "Have processors that start from now on park again")
-      ->excludes(status);
+  args::Add(command, "NAME", &options->name, "Of the release").Required();
+  const args::Option status = args::AddFlag(command, "--status", &options->status,
+                                            "Only show who is parked, and who left when");
+  args::AddFlag(command, "--arm", &options->arm,
+                "Have processors that start from now on park again")
+      .Excludes(status);
 }
 
 }  // namespace muster::cli

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/run/commands.h"
 #include "cli/server/options.h"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/queue/cost.h"
@@ -143,17 +143,15 @@ void AddCost(CLI::App* app, const Environment& environment) {
       AddCommand(app, "cost",
                  "What a batch would cost where calls of a queue are billed, and what idling does",
                  environment, [options, &environment] { return ShowCost(*options, environment); });
-  command->add_option("BATCH", options->batch, "Its number; the one that ran last by default");
-  command
-      ->add_option("--price", options->prices.per_10000_transactions,
-                   "Dollars for 10,000 storage transactions")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command
-      ->add_option("--bus-price", options->prices.per_million_bus_messages,
-                   "Dollars for a million bus messages")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  args::Add(command, "BATCH", &options->batch, "Its number; the one that ran last by default");
+  args::Add(command, "--price", &options->prices.per_10000_transactions,
+            "Dollars for 10,000 storage transactions")
+      .Check(args::NonNegativeNumber())
+      .CaptureDefaultStr();
+  args::Add(command, "--bus-price", &options->prices.per_million_bus_messages,
+            "Dollars for a million bus messages")
+      .Check(args::NonNegativeNumber())
+      .CaptureDefaultStr();
   AddOwnDataDir(command, &options->common);
   AddOutput(command, &options->common);
 }

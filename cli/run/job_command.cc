@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +15,8 @@
 #include "cli/run/handler_place.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
 #include "muster/job/job_file.h"
@@ -186,8 +187,8 @@ absl::Status Check(const JobOptions& options, const Environment& environment) {
 }  // namespace
 
 void AddJob(CLI::App* app, const Environment& environment) {
-  CLI::App* const parent = app->add_subcommand("job", "Look after jobs");
-  parent->require_subcommand(1);
+  CLI::App* const parent = args::AddSubcommand(app, "job", "Look after jobs");
+  args::RequireSubcommand(parent);
   const auto options = std::make_shared<JobOptions>();
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
     return AddServerVerb(parent, {name, about}, options, verb, environment);
@@ -198,25 +199,24 @@ void AddJob(CLI::App* app, const Environment& environment) {
   CLI::App* const remove = add_verb("delete", "Forget a job; its batches stay", Delete);
   CLI::App* const check = add_verb("check", "Validate a job file without running it", Check);
   for (CLI::App* const command : {apply, check}) {
-    command->add_option("FILE", options->file, "The job file (YAML)")->required();
+    args::Add(command, "FILE", &options->file, "The job file (YAML)").Required();
   }
-  check->add_flag("--no-start", options->no_start,
-                  "Do not try to start the handler's program, say where its files are not");
+  args::AddFlag(check, "--no-start", &options->no_start,
+                "Do not try to start the handler's program, say where its files are not");
   for (CLI::App* const command : {get, remove}) {
-    command->add_option("JOB", options->name, "Its name")->required();
+    args::Add(command, "JOB", &options->name, "Its name").Required();
   }
-  CLI::Option* const must_be_new =
-      apply->add_flag("--new", options->must_be_new, "Only if there is no such job");
-  apply
-      ->add_option("--expect", options->expected_revision,
-                   "Only if the job is at this revision now")
-      ->excludes(must_be_new);
+  const args::Option must_be_new =
+      args::AddFlag(apply, "--new", &options->must_be_new, "Only if there is no such job");
+  args::Add(apply, "--expect", &options->expected_revision,
+            "Only if the job is at this revision now")
+      .Excludes(must_be_new);
 }
 
 void AddServeHandler(CLI::App* app, const Environment& environment) {
-  AddCommand(app, processor::kServeHandler, "Serve a linked handler", environment, [&environment] {
-    return processor::ServeHandler(*environment.handlers);
-  })->group("");  // not for people: muster starts it
+  // Not for people: muster starts it.
+  args::Hide(AddCommand(app, processor::kServeHandler, "Serve a linked handler", environment,
+                        [&environment] { return processor::ServeHandler(*environment.handlers); }));
 }
 
 }  // namespace muster::cli

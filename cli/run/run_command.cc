@@ -13,7 +13,6 @@
 #include <variant>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cli/batch/batch_output.h"
@@ -26,6 +25,8 @@
 #include "cli/run/handler_place.h"
 #include "cli/run/local_run.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
 #include "muster/base/mutex.h"
@@ -35,6 +36,7 @@
 #include "nlohmann/json.hpp"
 #include "services/host/host.h"
 #include "services/host/host_options.h"
+#include "services/host/parse_error.h"
 #include "services/initiator/back_pressure_options.h"
 #include "services/processor/processor_role.h"
 
@@ -306,52 +308,52 @@ absl::Status Run(const RunOptions& options, const Environment& environment) {
 
 void AddRun(CLI::App* app, const Environment& environment) {
   const auto options = std::make_shared<RunOptions>();
-  CLI::App* const run = app->add_subcommand(
-      "run", "Run a job on an input, in this process, to the end; again after a crash it goes on");
-  run->add_option("JOB", options->job_file, "The job file (YAML)")->required();
-  run->add_option("--input", options->input, "The file with the transactions")->required();
-  run->add_option(
-         "--output-file", options->output_file,
-         "Where the records go that the handler returns: CSV, or JSON lines if the name ends "
-         "in .json or .jsonl")
-      ->type_name("FILE");
-  run->add_option("--threads", options->threads, "Workers at most")
-      ->check(CLI::Range(1, kMaxThreads))
-      ->envname("MUSTER_THREADS")
-      ->capture_default_str();
-  CLI::Option* const request_id =
-      run->add_option("--request-id", options->request_id,
-                      "Names this submission; the same id never makes a second batch");
-  run->add_option("--throttle", options->calls_per_second,
-                  "Calls a second that each queue takes; more are told to come back later")
-      ->check(CLI::Range(1.0, 1e9));
+  CLI::App* const run = args::AddSubcommand(
+      app, "run",
+      "Run a job on an input, in this process, to the end; again after a crash it goes on");
+  args::Add(run, "JOB", &options->job_file, "The job file (YAML)").Required();
+  args::Add(run, "--input", &options->input, "The file with the transactions").Required();
+  args::Add(run, "--output-file", &options->output_file,
+            "Where the records go that the handler returns: CSV, or JSON lines if the name ends "
+            "in .json or .jsonl")
+      .TypeName("FILE");
+  args::Add(run, "--threads", &options->threads, "Workers at most")
+      .Check(args::Range(1, kMaxThreads))
+      .Envname("MUSTER_THREADS")
+      .CaptureDefaultStr();
+  const args::Option request_id =
+      args::Add(run, "--request-id", &options->request_id,
+                "Names this submission; the same id never makes a second batch");
+  args::Add(run, "--throttle", &options->calls_per_second,
+            "Calls a second that each queue takes; more are told to come back later")
+      .Check(args::Range(1.0, 1e9));
   initiator::AddBackPressureOptions(run, &options->back_pressure);
   AddSla(run, kSubmittedSla, &options->sla);
   AddTraceparent(run, &options->traceparent);
-  run->add_flag(
-         "--new", options->always_new,
-         "A new batch, also where this input was worked through before: it counts once more. "
-         "One that was cut off goes on")
-      ->excludes(request_id);
-  run->add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  args::AddFlag(
+      run, "--new", &options->always_new,
+      "A new batch, also where this input was worked through before: it counts once more. "
+      "One that was cut off goes on")
+      .Excludes(request_id);
+  args::AddFlag(run, "-q,--quiet", &options->quiet, "No progress on stderr");
   processor::AddHandlerOptions(run, &options->handlers);
-  run->add_flag("--allow-plaintext", options->handlers.allow_plaintext,
+  args::AddFlag(run, "--allow-plaintext", &options->handlers.allow_plaintext,
                 "Call handlers on other hosts without TLS")
-      ->envname(host::EnvironmentName("--allow-plaintext"));
+      .Envname(host::EnvironmentName("--allow-plaintext"));
   host::AddDuration(
       run, "--handler-patience", &options->handlers.server_patience, absl::ZeroDuration(),
       kMaxHandlerPatience,
       "How long to wait for a handler server that is not there yet, or of another version");
   // No variables: MUSTER_METRICS is the address of a service, which may have it.
-  run->add_option("--metrics", options->metrics,
-                  "HOST:PORT of a listener for Prometheus, at /metrics, for as long as it runs")
-      ->type_name("HOST:PORT");
-  run->add_flag("--allow-plaintext-metrics", options->allow_plaintext_metrics,
+  args::Add(run, "--metrics", &options->metrics,
+            "HOST:PORT of a listener for Prometheus, at /metrics, for as long as it runs")
+      .TypeName("HOST:PORT");
+  args::AddFlag(run, "--allow-plaintext-metrics", &options->allow_plaintext_metrics,
                 "Serve metrics where others can reach them, without TLS");
   host::AddLogOptions(run, &options->log_level, &options->log_format);
   AddDataDir(run, &options->common);
   AddOutput(run, &options->common);
-  run->callback([options, run, &environment] {
+  args::OnRun(run, [options, run, &environment] {
     host::TakeRefusedVariables(run);
     if (const absl::Status status = Run(*options, environment); !status.ok()) {
       environment.Fail(status);

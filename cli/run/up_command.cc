@@ -3,12 +3,13 @@
 // `muster up`: a whole mesh in one process.
 #include <memory>
 
-#include "CLI/CLI.hpp"
 #include "cli/output/environment.h"
 #include "cli/run/commands.h"
+#include "muster/args/command.h"
 #include "services/host/all_roles/all_roles.h"
 #include "services/host/host.h"
 #include "services/host/host_options.h"
+#include "services/host/parse_error.h"
 #include "services/initiator/initiator_role.h"
 #include "services/processor/processor_role.h"
 
@@ -31,16 +32,16 @@ struct UpOptions {
 }  // namespace
 
 void AddUp(CLI::App* app, const Environment& environment) {
-  CLI::App* const command = app->add_subcommand("up", kAboutUp);
+  CLI::App* const command = args::AddSubcommand(app, "up", kAboutUp);
   auto options = std::make_shared<UpOptions>();
   options->host.nats_url.clear();
   host::AddHostOptions(command, &options->host);
   initiator::AddInitiatorOptions(command, &options->roles.initiator);
   processor::AddProcessorOptions(command, &options->roles.processor);
   controller::AddControllerOptions(command, &options->roles.controller);
-  command->callback([options, command, &environment] {
+  args::OnRun(command, [options, command, &environment] {
     host::TakeRefusedVariables(command);
-    host::TakeDefaultMetrics(*command, options->host.listen.front(), &options->host);
+    host::TakeDefaultMetrics(command, options->host.listen.front(), &options->host);
     const auto make_role = [&](const host::HostOptions& host, base::Clock* clock) {
       return std::make_unique<host::all_roles::AllRoles>(environment.handlers, host, options->roles,
                                                          clock);

@@ -10,7 +10,6 @@
 #include <ostream>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/output/environment.h"
@@ -18,6 +17,8 @@
 #include "cli/scale/view.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
@@ -182,15 +183,15 @@ void AddQuoteVerb(CLI::App* batch, const Environment& environment) {
       AddCommand(batch, "quote",
                  "When a batch would be done, with how many replicas; exit 4 if it would be late",
                  environment, [options, &environment] { return ShowQuote(*options, environment); });
-  quote->add_option("JOB", options->job, "The job's name")->required();
-  CLI::Option_group* const size = quote->add_option_group("size");
-  size->add_option("--input", options->input, "The file with the transactions; it is counted here");
-  size->add_option("--transactions", options->transactions, "So many, of no file")
-      ->check(CLI::PositiveNumber);
-  size->require_option(1);
+  args::Add(quote, "JOB", &options->job, "The job's name").Required();
+  CLI::App* const size = args::AddOptionGroup(quote, "size");
+  args::Add(size, "--input", &options->input, "The file with the transactions; it is counted here");
+  args::Add(size, "--transactions", &options->transactions, "So many, of no file")
+      .Check(args::PositiveNumber());
+  args::RequireOptions(size, 1, 1);
   AddSla(quote, kAskedSla, &options->sla);
-  quote->add_option("--price", options->price, "Dollars for an hour of a replica")
-      ->check(CLI::NonNegativeNumber);
+  args::Add(quote, "--price", &options->price, "Dollars for an hour of a replica")
+      .Check(args::NonNegativeNumber());
   AddServer(quote, &options->common);
   AddOutput(quote, &options->common);
 }

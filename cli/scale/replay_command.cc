@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,6 +18,7 @@
 #include "cli/output/format.h"
 #include "cli/scale/commands.h"
 #include "cli/scale/replay_options.h"
+#include "muster/args/command.h"
 #include "muster/base/status.h"
 #include "muster/scaling/policy/deadline_policy.h"
 #include "muster/scaling/recording/recording_replay.h"
@@ -239,13 +239,13 @@ absl::Status RunReplay(ReplayOptions* options, const Environment& environment) {
 // What is missing cannot be said to CLI11: it depends on what else is there.
 void CheckUsage(const ReplayOptions& options) {
   if (!options.recording_file.empty()) {
-    if (!options.trace_file.empty()) throw CLI::ExcludesError("--recording", "--trace");
+    if (!options.trace_file.empty()) args::RefuseBoth("--recording", "--trace");
     return;
   }
-  if (options.trace_file.empty()) throw CLI::RequiredError("--trace");
-  if (options.sim.service_time == absl::ZeroDuration()) throw CLI::RequiredError("--service-time");
+  if (options.trace_file.empty()) args::RefuseMissing("--trace");
+  if (options.sim.service_time == absl::ZeroDuration()) args::RefuseMissing("--service-time");
   if (options.sim.sla == absl::ZeroDuration() && options.rules_file.empty()) {
-    throw CLI::RequiredError("--sla");
+    args::RefuseMissing("--sla");
   }
 }
 

@@ -4,10 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/output/one_of.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/scaling/replay/timestamp.h"
@@ -23,17 +24,16 @@ using scaling::replay::Shape;
 
 // Adds an option that `parse` parses; `parse` answers whether it succeeded.
 template <typename Parse>
-CLI::Option* AddParsed(CLI::App* command, const std::string& name, const std::string& about,
+args::Option AddParsed(CLI::App* command, const std::string& name, const std::string& about,
                        const std::string& complaint, Parse parse) {
-  return command->add_option(
-      name,
-      [name, complaint, parse](const CLI::results_t& texts) {
+  return args::AddTexts(
+      command, name,
+      [name, complaint, parse](const std::vector<std::string>& texts) {
         for (const std::string& text : texts) {
           if (!parse(text)) {
-            throw CLI::ValidationError(name, absl::StrCat("'", text, "' is no ", complaint));
+            args::Refuse(name, absl::StrCat("'", text, "' is no ", complaint));
           }
         }
-        return true;
       },
       about);
 }
@@ -44,7 +44,7 @@ bool ParseInto(const std::string& text, absl::Duration* duration) {
   return parsed.ok();
 }
 
-CLI::Option* AddDuration(CLI::App* command, const std::string& name, absl::Duration* duration,
+args::Option AddDuration(CLI::App* command, const std::string& name, absl::Duration* duration,
                          const std::string& about) {
   return AddParsed(command, name, about, "time like 30s",
                    [duration](const std::string& text) { return ParseInto(text, duration); });
@@ -67,11 +67,11 @@ bool ParseOutage(const std::string& text, scaling::replay::Outage* outage) {
 }
 
 void AddTraceOptions(CLI::App* command, ReplayOptions* options) {
-  command->add_option("--trace", options->trace_file, "A CSV file with a header");
+  args::Add(command, "--trace", &options->trace_file, "A CSV file with a header");
   scaling::replay::TraceOptions* const trace = &options->trace;
-  command->add_option("--time-column", trace->time_column, "The first by default");
-  command->add_option("--count-column", trace->count_column,
-                      "'count' or 'value' by default; where there is none, a row is one item");
+  args::Add(command, "--time-column", &trace->time_column, "The first by default");
+  args::Add(command, "--count-column", &trace->count_column,
+            "'count' or 'value' by default; where there is none, a row is one item");
   AddParsed(command, "--period", "How long a row's items are spread; until the next row by default",
             "time like 60s, or 0s", [trace](const std::string& text) {
               trace->period.emplace();
@@ -79,45 +79,43 @@ void AddTraceOptions(CLI::App* command, ReplayOptions* options) {
             });
   AddInstant(command, "--from", &trace->from, "Leave out the rows before it");
   AddInstant(command, "--to", &trace->to, "Leave out this row and those after it");
-  command->add_option("--scale-counts", trace->scale_counts, "So many times as many items")
-      ->check(CLI::Range(1e-9, 1e9));
+  args::Add(command, "--scale-counts", &trace->scale_counts, "So many times as many items")
+      .Check(args::Range(1e-9, 1e9));
 }
 
 void AddWorkers(CLI::App* command, scaling::replay::SimOptions* sim) {
   AddDuration(command, "--service-time", &sim->service_time, "Of an item, in a task");
-  command
-      ->add_option("--service", sim->service,
-                   "fluid (default), or by the item: fixed, exponential, lognormal")
-      ->transform(OneOf<Service>({{"fluid", Service::kFluid},
-                                  {"fixed", Service::kFixed},
-                                  {"deterministic", Service::kFixed},
-                                  {"exponential", Service::kExponential},
-                                  {"lognormal", Service::kLognormal}})
-                      .description("{fluid,fixed,exponential,lognormal}"));
-  command->add_option("--service-sigma", sim->service_sigma, "Of a lognormal service time");
+  args::Add(command, "--service", &sim->service,
+            "fluid (default), or by the item: fixed, exponential, lognormal")
+      .Transform(OneOf<Service>({{"fluid", Service::kFluid},
+                                 {"fixed", Service::kFixed},
+                                 {"deterministic", Service::kFixed},
+                                 {"exponential", Service::kExponential},
+                                 {"lognormal", Service::kLognormal}},
+                                "{fluid,fixed,exponential,lognormal}"));
+  args::Add(command, "--service-sigma", &sim->service_sigma, "Of a lognormal service time");
   AddDuration(command, "--cold-start", &sim->cold_start,
               "From the order to a replica's first item");
-  command
-      ->add_option("--cold-start-shape", sim->cold_start_shape,
-                   "fixed (default), exponential or lognormal")
-      ->transform(OneOf<Shape>({{"fixed", Shape::kFixed},
-                                {"exponential", Shape::kExponential},
-                                {"lognormal", Shape::kLognormal}}));
-  command->add_option("--cold-start-sigma", sim->cold_start_sigma, "Of a lognormal cold start");
+  args::Add(command, "--cold-start-shape", &sim->cold_start_shape,
+            "fixed (default), exponential or lognormal")
+      .Transform(OneOf<Shape>({{"fixed", Shape::kFixed},
+                               {"exponential", Shape::kExponential},
+                               {"lognormal", Shape::kLognormal}}));
+  args::Add(command, "--cold-start-sigma", &sim->cold_start_sigma, "Of a lognormal cold start");
   AddDuration(command, "--sla", &sim->sla, "An item that takes longer is a violation");
-  command->add_option("--tasks", sim->tasks, "Items that a replica works on at a time")
-      ->capture_default_str();
-  command->add_option("--min", sim->min, "Replicas at least")->capture_default_str();
-  command->add_option("--max", sim->max, "Replicas at most")->capture_default_str();
+  args::Add(command, "--tasks", &sim->tasks, "Items that a replica works on at a time")
+      .CaptureDefaultStr();
+  args::Add(command, "--min", &sim->min, "Replicas at least").CaptureDefaultStr();
+  args::Add(command, "--max", &sim->max, "Replicas at most").CaptureDefaultStr();
 }
 
 void AddFaults(CLI::App* command, scaling::replay::Faults* faults) {
   AddDuration(command, "--metrics-delay", &faults->metrics_delay,
               "Policies see queue statistics that are so old");
-  command->add_option("--lost-triggers", faults->lost_triggers,
-                      "Share of the announcements that get lost: 0 to 1");
-  command->add_option("--rate-factor", faults->rate_factor,
-                      "Policies take a replica for so many times as fast as it is");
+  args::Add(command, "--lost-triggers", &faults->lost_triggers,
+            "Share of the announcements that get lost: 0 to 1");
+  args::Add(command, "--rate-factor", &faults->rate_factor,
+            "Policies take a replica for so many times as fast as it is");
   AddParsed(command, "--outage",
             "FROM+LENGTH: the policy is down, from so long after the trace's start; more than once "
             "if need be",
@@ -125,28 +123,27 @@ void AddFaults(CLI::App* command, scaling::replay::Faults* faults) {
             [faults](const std::string& text) {
               return ParseOutage(text, &faults->outages.emplace_back());
             })
-      ->take_all();
+      .Repeatable();
 }
 
 }  // namespace
 
 void AddReplayOptions(CLI::App* command, ReplayOptions* options) {
   AddTraceOptions(command, options);
-  command->add_option("--recording", options->recording_file,
-                      "Replay what a scaling agent recorded, and compare the decisions");
+  args::Add(command, "--recording", &options->recording_file,
+            "Replay what a scaling agent recorded, and compare the decisions");
   AddWorkers(command, &options->sim);
-  command
-      ->add_option("--policy", options->policies,
-                   "deadline, keda[:TARGET[:PACE]], keda:sweep, hpa, backlog, fixed:N, oracle")
-      ->delimiter(',');
-  command->add_option("--patience", options->patience, "Of the deadline policy: 0 to 1");
-  command->add_option("--rules", options->rules_file, "Hold the deadline policy to these rules");
-  command->add_option("--target", options->target, "Of the rules; the only one by default");
+  args::Add(command, "--policy", &options->policies,
+            "deadline, keda[:TARGET[:PACE]], keda:sweep, hpa, backlog, fixed:N, oracle")
+      .Delimiter(',');
+  args::Add(command, "--patience", &options->patience, "Of the deadline policy: 0 to 1");
+  args::Add(command, "--rules", &options->rules_file, "Hold the deadline policy to these rules");
+  args::Add(command, "--target", &options->target, "Of the rules; the only one by default");
   AddFaults(command, &options->sim.faults);
-  command->add_option("--seed", options->sim.seed, "Of all that is random")->capture_default_str();
-  command->add_option("--seeds", options->seeds, "Run so many seeds, and add them up")
-      ->capture_default_str();
-  command->add_option("--plot", options->plot_file, "Draw it into this file, as SVG");
+  args::Add(command, "--seed", &options->sim.seed, "Of all that is random").CaptureDefaultStr();
+  args::Add(command, "--seeds", &options->seeds, "Run so many seeds, and add them up")
+      .CaptureDefaultStr();
+  args::Add(command, "--plot", &options->plot_file, "Draw it into this file, as SVG");
   AddOutput(command, &options->common, Csv::kYes);
 }
 

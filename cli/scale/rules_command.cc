@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -15,6 +14,8 @@
 #include "cli/scale/commands.h"
 #include "cli/scale/view.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/scaling/rules/constraints.h"
@@ -122,26 +123,27 @@ absl::Status ShowRules(const RulesOptions& options, const Environment& environme
 }  // namespace
 
 void AddScaleRules(CLI::App* scale, const Environment& environment) {
-  CLI::App* const parent = scale->add_subcommand("rules", "What the scaling agent must keep to");
-  parent->require_subcommand(1);
+  CLI::App* const parent =
+      args::AddSubcommand(scale, "rules", "What the scaling agent must keep to");
+  args::RequireSubcommand(parent);
   const auto options = std::make_shared<RulesOptions>();
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
     return AddCommand(parent, name, about, environment,
                       [options, verb, &environment] { return verb(*options, environment); });
   };
-  add_verb("check", "Validate a rules file", CheckRules)
-      ->add_option("FILE", options->file, "The rules file (YAML)")
-      ->required();
+  args::Add(add_verb("check", "Validate a rules file", CheckRules), "FILE", &options->file,
+            "The rules file (YAML)")
+      .Required();
   CLI::App* const show = add_verb(
       "show", "The rules in force; of a file, which constraints rule at a time", ShowRules);
-  CLI::Option* const file =
-      show->add_option("FILE", options->file, "A rules file (YAML); none: ask the scaling agent");
-  show->add_option("--at", options->at, "A time such as 2026-11-30T08:00:00+01:00; now by default")
-      ->needs(file);
-  show->add_option("--cold-start", options->cold_start,
-                   "How long a replica takes to start, for `prewarm: auto`")
-      ->needs(file)
-      ->capture_default_str();
+  const args::Option file =
+      args::Add(show, "FILE", &options->file, "A rules file (YAML); none: ask the scaling agent");
+  args::Add(show, "--at", &options->at, "A time such as 2026-11-30T08:00:00+01:00; now by default")
+      .Needs(file);
+  args::Add(show, "--cold-start", &options->cold_start,
+            "How long a replica takes to start, for `prewarm: auto`")
+      .Needs(file)
+      .CaptureDefaultStr();
   AddServer(show, &options->common);
   AddOutput(show, &options->common);
 }

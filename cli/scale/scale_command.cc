@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/output/format.h"
 #include "cli/scale/agent_client.h"
@@ -16,6 +15,8 @@
 #include "cli/scale/quote.h"
 #include "cli/scale/view.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
@@ -189,24 +190,23 @@ absl::Status Override(const OverrideOptions& options, const Environment& environ
 
 void AddScaleStatus(CLI::App* scale, const Environment& environment) {
   const auto options = std::make_shared<StatusOptions>();
-  AddServerVerb(scale, {"status", "Where each target stands", Csv::kYes}, options, ShowTargets,
-                environment)
-      ->add_option("TARGET", options->target, "This one only");
+  args::Add(AddServerVerb(scale, {"status", "Where each target stands", Csv::kYes}, options,
+                          ShowTargets, environment),
+            "TARGET", &options->target, "This one only");
   const auto work = std::make_shared<SimulateOptions>();
   CLI::App* const simulate = AddServerVerb(
       scale, {"simulate", "What would become of more work, put now; exit 4 if it would be late"},
       work, SimulateWork, environment);
-  simulate->add_option("TARGET", work->target, "As the rules name it")->required();
-  simulate->add_option("--items", work->work.items, "So many work items")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, scaling::policy::kMaxQuotedItems));
+  args::Add(simulate, "TARGET", &work->target, "As the rules name it").Required();
+  args::Add(simulate, "--items", &work->work.items, "So many work items")
+      .Required()
+      .Check(args::Range(int64_t{1}, scaling::policy::kMaxQuotedItems));
   AddSla(simulate, kAskedSla, &work->work.sla);
-  simulate
-      ->add_option("--rate", work->work.items_per_second,
-                   "Items per second of one replica, in place of what is known")
-      ->check(CLI::PositiveNumber);
-  simulate->add_option("--price", work->price, "Dollars for an hour of a replica")
-      ->check(CLI::NonNegativeNumber);
+  args::Add(simulate, "--rate", &work->work.items_per_second,
+            "Items per second of one replica, in place of what is known")
+      .Check(args::PositiveNumber());
+  args::Add(simulate, "--price", &work->price, "Dollars for an hour of a replica")
+      .Check(args::NonNegativeNumber());
 }
 
 void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
@@ -214,18 +214,18 @@ void AddScaleDecisions(CLI::App* scale, const Environment& environment) {
   CLI::App* const decisions =
       AddServerVerb(scale, {"decisions", "What was decided, newest first", Csv::kYes}, options,
                     ListDecisions, environment);
-  decisions->add_option("--target", options->target, "Of this target only");
-  decisions->add_option("--limit", options->limit, "So many at most")
-      ->check(CLI::Range(1, kMaxListedDecisions))
-      ->capture_default_str();
-  decisions->add_flag("--watch", options->watch,
-                      "Go on with each as it is made and carried out, newest last");
+  args::Add(decisions, "--target", &options->target, "Of this target only");
+  args::Add(decisions, "--limit", &options->limit, "So many at most")
+      .Check(args::Range(1, kMaxListedDecisions))
+      .CaptureDefaultStr();
+  args::AddFlag(decisions, "--watch", &options->watch,
+                "Go on with each as it is made and carried out, newest last");
   CLI::App* const explain =
       AddServerVerb(scale, {"explain", "One decision in full; without a name, the last one"},
                     options, ExplainDecision, environment);
-  CLI::Option* const target =
-      explain->add_option("--target", options->target, "The last one of this target");
-  explain->add_option("DECISION", options->decision, "Its name")->excludes(target);
+  const args::Option target =
+      args::Add(explain, "--target", &options->target, "The last one of this target");
+  args::Add(explain, "DECISION", &options->decision, "Its name").Excludes(target);
 }
 
 void AddScaleOverride(CLI::App* scale, const Environment& environment) {
@@ -233,29 +233,30 @@ void AddScaleOverride(CLI::App* scale, const Environment& environment) {
   CLI::App* const command =
       AddServerVerb(scale, {"override", "Hold a target at a number of replicas for a while"},
                     options, Override, environment);
-  command->add_option("TARGET", options->target, "As the rules name it")->required();
-  CLI::Option_group* const what = command->add_option_group("what");
-  CLI::Option* const replicas = what->add_option("REPLICAS", options->replicas,
-                                                 "So many, also where the policy says otherwise")
-                                    ->check(CLI::NonNegativeNumber);
-  what->add_flag("--clear", options->clear, "Let the policy decide again");
-  what->require_option(1);
-  CLI::Option* const hold =
-      command->add_option("--for", options->hold, "For how long, such as 30m; 1s to 30d")
-          ->check([](const std::string& text) {
+  args::Add(command, "TARGET", &options->target, "As the rules name it").Required();
+  CLI::App* const what = args::AddOptionGroup(command, "what");
+  const args::Option replicas = args::Add(what, "REPLICAS", &options->replicas,
+                                          "So many, also where the policy says otherwise")
+                                    .Check(args::NonNegativeNumber());
+  args::AddFlag(what, "--clear", &options->clear, "Let the policy decide again");
+  args::RequireOptions(what, 1, 1);
+  const args::Option hold =
+      args::Add(command, "--for", &options->hold, "For how long, such as 30m; 1s to 30d")
+          .Check([](const std::string& text) {
             return base::ParseDuration(text).ok()
                        ? ""
                        : absl::StrCat("'", text, "' is no time like 30m");
           });
-  hold->needs(replicas);
-  replicas->needs(hold);
+  hold.Needs(replicas);
+  replicas.Needs(hold);
 }
 
 }  // namespace
 
 void AddScale(CLI::App* app, const Environment& environment) {
-  CLI::App* const scale = app->add_subcommand("scale", "Grow and shrink by rules and deadlines");
-  scale->require_subcommand(1);
+  CLI::App* const scale =
+      args::AddSubcommand(app, "scale", "Grow and shrink by rules and deadlines");
+  args::RequireSubcommand(scale);
   AddScaleStatus(scale, environment);
   AddScaleDecisions(scale, environment);
   AddScaleOverride(scale, environment);

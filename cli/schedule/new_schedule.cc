@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/fingerprint.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/quantity.h"
@@ -129,44 +130,41 @@ void AddMoment(CLI::App* command, const std::vector<std::string>& without, NewSc
     std::vector<std::string> others = without;
     others.emplace_back(moment == "--at" ? "--in" : "--at");
     for (const std::string& other : others) {
-      if (command->count(other) > 0) throw CLI::ExcludesError(moment, other);
+      if (args::Find(command, other).count() > 0) args::RefuseBoth(moment, other);
     }
   };
-  command
-      ->add_option_function<std::string>(
-          "--at",
-          [schedule, require_alone](const std::string& text) {
-            require_alone("--at");
-            schedule->at = text;
-          },
-          "Submit it then: 2026-12-01T03:00[Europe/Berlin] or 2026-12-01T03:00:00Z")
-      ->type_name("TIME")
-      ->check([](const std::string& text) {
+  args::AddFunction(
+      command, "--at",
+      [schedule, require_alone](const std::string& text) {
+        require_alone("--at");
+        schedule->at = text;
+      },
+      "Submit it then: 2026-12-01T03:00[Europe/Berlin] or 2026-12-01T03:00:00Z")
+      .TypeName("TIME")
+      .Check([](const std::string& text) {
         return std::string(schedule::ParseMoment(text).status().message());
       });
-  command
-      ->add_option_function<std::string>(
-          "--in",
-          [schedule, require_alone](const std::string& text) {
-            require_alone("--in");
-            const auto parsed = base::ParseDuration(text);
-            if (parsed.ok()) schedule->in = *parsed;
-          },
-          "Submit it after this time, such as 2h")
-      ->type_name("DURATION")
-      ->check([](const std::string& text) {
+  args::AddFunction(
+      command, "--in",
+      [schedule, require_alone](const std::string& text) {
+        require_alone("--in");
+        const auto parsed = base::ParseDuration(text);
+        if (parsed.ok()) schedule->in = *parsed;
+      },
+      "Submit it after this time, such as 2h")
+      .TypeName("DURATION")
+      .Check([](const std::string& text) {
         return std::string(base::ParseDuration(text).status().message());
       });
 }
 
 void AddCatchUp(CLI::App* command, NewSchedule* schedule) {
-  command
-      ->add_option("--catch-up", schedule->catch_up,
-                   "What is made up for when no initiator was there in time: none, once (the last "
-                   "occurrence) or all")
-      ->check(CLI::IsMember({"none", "once", "all"}))
-      ->type_name("RULE")
-      ->capture_default_str();
+  args::Add(command, "--catch-up", &schedule->catch_up,
+            "What is made up for when no initiator was there in time: none, once (the last "
+            "occurrence) or all")
+      .Check(args::IsMember({"none", "once", "all"}))
+      .TypeName("RULE")
+      .CaptureDefaultStr();
 }
 
 absl::StatusOr<v1::Schedule> CreateSchedule(const NewSchedule& schedule, const MeshClient& mesh,

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
@@ -14,6 +13,8 @@
 #include "cli/schedule/schedule_view.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/random.h"
 #include "muster/base/status.h"
@@ -57,7 +58,7 @@ void Show(const v1::Schedule& schedule, const char* did, const CommonOptions& op
 
 absl::Status Create(const ScheduleOptions& options, const Environment& environment) {
   if (options.made.cron.empty() && !options.made.is_once()) {
-    throw CLI::RequiredError("one of --cron, --at and --in");
+    args::RefuseMissing("one of --cron, --at and --in");
   }
   MUSTER_ASSIGN_OR_RETURN(const auto mesh, MeshClient::Open(options.common, kKept));
   MUSTER_ASSIGN_OR_RETURN(const v1::Schedule schedule,
@@ -155,17 +156,17 @@ absl::Status Delete(const ScheduleOptions& options, const Environment& environme
   return absl::OkStatus();
 }
 
-CLI::Option* AddCron(CLI::App* command, NewSchedule* made) {
-  return command->add_option("--cron", made->cron,
-                             "When: minute, hour, day of month, month and day of week; or @daily");
+args::Option AddCron(CLI::App* command, NewSchedule* made) {
+  return args::Add(command, "--cron", &made->cron,
+                   "When: minute, hour, day of month, month and day of week; or @daily");
 }
 
 void AddMore(CLI::App* command, NewSchedule* made) {
   AddMoment(command, {"--cron"}, made);
   AddCatchUp(command, made);
-  command->add_option("--handler-version", made->handler_version,
-                      "The version that its batches are bound to; without it, the job's then");
-  command->add_option("--tenant", made->tenant, "Whose batch it is");
+  args::Add(command, "--handler-version", &made->handler_version,
+            "The version that its batches are bound to; without it, the job's then");
+  args::Add(command, "--tenant", &made->tenant, "Whose batch it is");
   AddSla(command, "Promise each batch to be done within this time, such as 10m", &made->sla);
   AddLabels(command, "Find its batches by this, too, such as team=billing; repeatable",
             &made->labels);
@@ -177,13 +178,13 @@ void AddCreate(CLI::App* family, const Environment& environment) {
   CLI::App* const create = AddServerVerb(
       family, {"create", "Submit a file as a batch of a job later, or again and again"}, options,
       Create, environment);
-  create->add_option("NAME", made->name, "1 to 48 of a-z, 0-9, _ and -")->required();
-  create->add_option("--job", made->job, "The job's name")->required();
-  create->add_option("--input", made->input, "The file with the transactions, 3 MiB at most")
-      ->required();
-  CLI::Option* const cron = AddCron(create, made);
-  create->add_option("--time-zone", made->time_zone, "Of --cron, such as Europe/Berlin; else UTC")
-      ->needs(cron);
+  args::Add(create, "NAME", &made->name, "1 to 48 of a-z, 0-9, _ and -").Required();
+  args::Add(create, "--job", &made->job, "The job's name").Required();
+  args::Add(create, "--input", &made->input, "The file with the transactions, 3 MiB at most")
+      .Required();
+  const args::Option cron = AddCron(create, made);
+  args::Add(create, "--time-zone", &made->time_zone, "Of --cron, such as Europe/Berlin; else UTC")
+      .Needs(cron);
   AddMore(create, made);
 }
 
@@ -197,23 +198,23 @@ void AddUpdate(CLI::App* family, const Environment& environment) {
                      "Change what is named of one; it goes on with its next occurrence, and what "
                      "came before is not made up for"},
                     options, Update, environment);
-  update->add_option("NAME", made->name, "Of the schedule")->required();
-  update->add_option("--job", made->job, "The job's name");
+  args::Add(update, "NAME", &made->name, "Of the schedule").Required();
+  args::Add(update, "--job", &made->job, "The job's name");
   AddCron(update, made);
-  update->add_option("--time-zone", made->time_zone, "Of --cron, such as Europe/Berlin");
+  args::Add(update, "--time-zone", &made->time_zone, "Of --cron, such as Europe/Berlin");
   AddMore(update, made);
-  update
-      ->add_option("--revision", options->changes.revision,
-                   "Only if it is at this revision, as `get` shows it")
-      ->type_name("N");
+  args::Add(update, "--revision", &options->changes.revision,
+            "Only if it is at this revision, as `get` shows it")
+      .TypeName("N");
 }
 
 }  // namespace
 
 void AddSchedule(CLI::App* app, const Environment& environment) {
-  CLI::App* const family = app->add_subcommand(
-      "schedule", "Make, update, list, get, pause, resume, run and delete schedules of batches");
-  family->require_subcommand(1);
+  CLI::App* const family = args::AddSubcommand(
+      app, "schedule",
+      "Make, update, list, get, pause, resume, run and delete schedules of batches");
+  args::RequireSubcommand(family);
   AddCreate(family, environment);
   AddUpdate(family, environment);
   const auto options = std::make_shared<ScheduleOptions>();
@@ -221,15 +222,14 @@ void AddSchedule(CLI::App* app, const Environment& environment) {
                 options, List, environment);
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
     CLI::App* const command = AddServerVerb(family, {name, about}, options, verb, environment);
-    command->add_option("NAME", options->name, "Of the schedule")->required();
+    args::Add(command, "NAME", &options->name, "Of the schedule").Required();
     return command;
   };
   add_verb("get", "Show all that is known of one", Get);
   add_verb("pause", "Have one submit nothing until it is resumed", Pause);
   add_verb("resume", "Have it go on; what it left out is not made up for", Resume);
-  add_verb("run", "Submit a batch of it now", RunNow)
-      ->add_option("--run-id", options->run_id,
-                   "Names this run; the same id never makes a second batch");
+  args::Add(add_verb("run", "Submit a batch of it now", RunNow), "--run-id", &options->run_id,
+            "Names this run; the same id never makes a second batch");
   add_verb("delete", "Delete one; its batches stay", Delete);
 }
 

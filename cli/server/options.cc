@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/quantity.h"
 #include "muster/job/limits.h"
 
@@ -20,39 +21,31 @@ namespace muster::cli {
 
 namespace {
 
-bool IsOnCommandLine(const CLI::App& command, const CLI::Option* option) {
-  const auto& order = command.parse_order();
-  return std::find(order.begin(), order.end(), option) != order.end();
-}
-
 void AddTimeout(CLI::App* command, ServerOptions* server) {
-  command
-      ->add_option_function<std::string>(
-          "--timeout",
-          [server](const std::string& text) {
-            absl::Duration timeout;
-            if (!absl::ParseDuration(text, &timeout) || timeout <= absl::ZeroDuration()) {
-              throw CLI::ValidationError("--timeout",
-                                         absl::StrCat("'", text, "' is no time like 30s"));
-            }
-            server->timeout = timeout;
-          },
-          "How long a call to a server may take, such as 30s")
-      ->envname("MUSTER_TIMEOUT");
+  args::AddFunction(
+      command, "--timeout",
+      [server](const std::string& text) {
+        absl::Duration timeout;
+        if (!absl::ParseDuration(text, &timeout) || timeout <= absl::ZeroDuration()) {
+          args::Refuse("--timeout", absl::StrCat("'", text, "' is no time like 30s"));
+        }
+        server->timeout = timeout;
+      },
+      "How long a call to a server may take, such as 30s")
+      .Envname("MUSTER_TIMEOUT");
 }
 
-CLI::Option* AddServerOptions(CLI::App* command, ServerOptions* server) {
-  CLI::Option* const address = command->add_option(
-      "--server", server->address,
+args::Option AddServerOptions(CLI::App* command, ServerOptions* server) {
+  const args::Option address = args::Add(
+      command, "--server", &server->address,
       absl::StrCat("HOST:PORT of an initiator to work on; ", kServerVariable, " sets the default"));
-  command
-      ->add_option("--tls-roots", server->tls_roots,
-                   "PEM file: trusted roots of servers' certificates")
-      ->envname("MUSTER_TLS_ROOTS");
-  command->add_option("--tls-cert", server->tls_certificate, "PEM file: this client's certificate")
-      ->envname("MUSTER_TLS_CERT");
-  command->add_option("--tls-key", server->tls_key, "PEM file: the certificate's key")
-      ->envname("MUSTER_TLS_KEY");
+  args::Add(command, "--tls-roots", &server->tls_roots,
+            "PEM file: trusted roots of servers' certificates")
+      .Envname("MUSTER_TLS_ROOTS");
+  args::Add(command, "--tls-cert", &server->tls_certificate, "PEM file: this client's certificate")
+      .Envname("MUSTER_TLS_CERT");
+  args::Add(command, "--tls-key", &server->tls_key, "PEM file: the certificate's key")
+      .Envname("MUSTER_TLS_KEY");
   AddTimeout(command, server);
   return address;
 }
@@ -65,20 +58,20 @@ void TakeDefaultServer(ServerOptions* server) {
 // Of files that no server is called with, it does not matter.
 void RequireWholeIdentity(const ServerOptions& server) {
   if (!server.named() || server.tls_certificate.empty() == server.tls_key.empty()) return;
-  if (server.tls_key.empty()) throw CLI::RequiresError("--tls-cert", "--tls-key");
-  throw CLI::RequiresError("--tls-key", "--tls-cert");
+  if (server.tls_key.empty()) args::RefuseWithout("--tls-cert", "--tls-key");
+  args::RefuseWithout("--tls-key", "--tls-cert");
 }
 
 }  // namespace
 
 void AddDataDirOrServer(CLI::App* command, CommonOptions* options) {
   AddDataDir(command, options);
-  const CLI::Option* const here = command->get_option("--data-dir");
-  const CLI::Option* const there = AddServerOptions(command, &options->server);
-  command->parse_complete_callback([command, options, here, there] {
-    const bool is_here = IsOnCommandLine(*command, here);
-    const bool is_there = IsOnCommandLine(*command, there);
-    if (is_here && is_there) throw CLI::ExcludesError("--server", "--data-dir");
+  const args::Option here = args::Find(command, "--data-dir");
+  const args::Option there = AddServerOptions(command, &options->server);
+  args::OnParsed(command, [command, options, here, there] {
+    const bool is_here = args::IsOnCommandLine(*command, here);
+    const bool is_there = args::IsOnCommandLine(*command, there);
+    if (is_here && is_there) args::RefuseBoth("--server", "--data-dir");
     if (!is_here && !is_there) TakeDefaultServer(&options->server);
     RequireWholeIdentity(options->server);
   });
@@ -86,29 +79,27 @@ void AddDataDirOrServer(CLI::App* command, CommonOptions* options) {
 
 void AddOwnDataDir(CLI::App* command, CommonOptions* options) {
   AddDataDir(command, options);
-  const CLI::Option* const here = command->get_option("--data-dir");
-  command->parse_complete_callback([here] {
+  const args::Option here = args::Find(command, "--data-dir");
+  args::OnParsed(command, [here] {
     ServerOptions server;
     TakeDefaultServer(&server);
-    if (!here->empty() || !server.named()) return;
-    throw CLI::ValidationError(
-        kServerVariable,
-        "this command reads the files of a data directory, not a server's: name it "
-        "with --data-dir DIR or MUSTER_DATA_DIR, on that server's host");
+    if (here.count() > 0 || !server.named()) return;
+    args::Refuse(kServerVariable,
+                 "this command reads the files of a data directory, not a server's: name it "
+                 "with --data-dir DIR or MUSTER_DATA_DIR, on that server's host");
   });
 }
 
 void AddController(CLI::App* command, CommonOptions* options) {
-  command
-      ->add_option("--controller", options->server.controller,
-                   "HOST:PORT of the controller; without it, the initiator names one")
-      ->envname("MUSTER_CONTROLLER");
+  args::Add(command, "--controller", &options->server.controller,
+            "HOST:PORT of the controller; without it, the initiator names one")
+      .Envname("MUSTER_CONTROLLER");
 }
 
 void AddServer(CLI::App* command, CommonOptions* options) {
-  const CLI::Option* const there = AddServerOptions(command, &options->server);
-  command->parse_complete_callback([command, options, there] {
-    if (!IsOnCommandLine(*command, there)) TakeDefaultServer(&options->server);
+  const args::Option there = AddServerOptions(command, &options->server);
+  args::OnParsed(command, [command, options, there] {
+    if (!args::IsOnCommandLine(*command, there)) TakeDefaultServer(&options->server);
     RequireWholeIdentity(options->server);
   });
 }
@@ -154,12 +145,12 @@ absl::StatusOr<base::TraceContext> FromEnvironment(const std::string& traceparen
 }  // namespace
 
 void AddSla(CLI::App* command, const char* about, std::optional<absl::Duration>* sla) {
-  command->add_option_function<std::string>(
-      "--sla",
+  args::AddFunction(
+      command, "--sla",
       [sla](const std::string& text) {
         const absl::StatusOr<absl::Duration> parsed = base::ParseDuration(text);
         if (!parsed.ok() || *parsed < job::kMinSla || *parsed > job::kMaxSla) {
-          throw CLI::ValidationError("--sla", absl::StrCat("'", text, "' is no time like 5m"));
+          args::Refuse("--sla", absl::StrCat("'", text, "' is no time like 5m"));
         }
         *sla = *parsed;
       },
@@ -167,30 +158,27 @@ void AddSla(CLI::App* command, const char* about, std::optional<absl::Duration>*
 }
 
 void AddLabels(CLI::App* command, const char* about, item::Labels* labels) {
-  command
-      ->add_option_function<std::vector<std::string>>(
-          "--label",
-          [labels](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) {
-              const auto label = item::ParseLabel(text);
-              if (label.ok()) (*labels)[label->first] = label->second;
-            }
-          },
-          about)
-      ->type_name("NAME=VALUE")
-      ->check([](const std::string& text) {
+  args::AddFunction(
+      command, "--label",
+      [labels](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) {
+          const auto label = item::ParseLabel(text);
+          if (label.ok()) (*labels)[label->first] = label->second;
+        }
+      },
+      about)
+      .TypeName("NAME=VALUE")
+      .Check([](const std::string& text) {
         return std::string(item::ParseLabel(text).status().message());
       })
-      ->expected(1)
-      ->take_all();
+      .Repeatable();
 }
 
 void AddTraceparent(CLI::App* command, std::string* traceparent) {
-  command
-      ->add_option("--traceparent", *traceparent,
-                   "W3C trace that the batch belongs to; without it, TRACEPARENT of the "
-                   "environment, or a new one")
-      ->check([](const std::string& text) -> std::string {
+  args::Add(command, "--traceparent", traceparent,
+            "W3C trace that the batch belongs to; without it, TRACEPARENT of the "
+            "environment, or a new one")
+      .Check([](const std::string& text) -> std::string {
         const auto trace = base::TraceContext::FromTraceparent(text);
         return trace.ok() ? "" : absl::StrCat("'", text, "' ", trace.status().message());
       });

@@ -4,12 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/server/options.h"
 #include "cli/stream/commands.h"
 #include "cli/stream/stream_admin.h"
+#include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -47,13 +47,13 @@ void AddPartitionReplay(CLI::App* app, const Environment& environment) {
   CLI::App* const command =
       AddCommand(family, "replay", "Move a group's checkpoint of a stream, while the group runs",
                  environment, [options, &environment] { return Replay(*options, environment); });
-  command->add_option("STREAM/PARTITION", options->partition, "For instance homes/3")->required();
-  command
-      ->add_option("--from", options->from, "The next event to handle; 0: the first that is kept")
-      ->required()
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--group", options->group, "Whose checkpoint: other groups notice nothing")
-      ->required();
+  args::Add(command, "STREAM/PARTITION", &options->partition, "For instance homes/3").Required();
+  args::Add(command, "--from", &options->from,
+            "The next event to handle; 0: the first that is kept")
+      .Required()
+      .Check(args::NonNegativeNumber());
+  args::Add(command, "--group", &options->group, "Whose checkpoint: other groups notice nothing")
+      .Required();
   AddDataDirOrServer(command, &options->common);
   AddOutput(command, &options->common);
 }

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -17,6 +16,8 @@
 #include "cli/server/options.h"
 #include "cli/stream/commands.h"
 #include "cli/stream/stream_admin.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/base/text.h"
@@ -247,51 +248,51 @@ CLI::App* AddVerb(CLI::App* parent, const VerbFace& face, Access access, Verb ve
 }  // namespace
 
 void AddStream(CLI::App* app, const Environment& environment) {
-  CLI::App* const parent = app->add_subcommand("stream", "Make, feed and read event streams");
-  parent->require_subcommand(1);
+  CLI::App* const parent = args::AddSubcommand(app, "stream", "Make, feed and read event streams");
+  args::RequireSubcommand(parent);
   const auto options = std::make_shared<StreamCommandOptions>();
   const auto add = [&](const VerbFace& face, Access access, Verb verb) {
     return AddVerb(parent, face, access, verb, options, environment);
   };
   const auto add_for_one = [&](const VerbFace& face, Access access, Verb verb) {
     CLI::App* const command = add(face, access, verb);
-    command->add_option("STREAM", options->name, "Its name: [a-z0-9-]")->required();
+    args::Add(command, "STREAM", &options->name, "Its name: [a-z0-9-]").Required();
     return command;
   };
   CLI::App* const create = add_for_one({"create", "Make a stream"}, Access::kMake, Create);
-  create->add_option("--partitions", options->partitions, "How many; they never change")
-      ->capture_default_str()
-      ->check(CLI::Range(1, stream::kMaxPartitions));
-  create->add_option("--retention", options->retention, "How long events are kept, or forever")
-      ->capture_default_str()
-      ->check(RefuseDuration);
-  create->add_option("--max-bytes", options->max_bytes, "Of a partition; 0: no bound")
-      ->check(CLI::NonNegativeNumber);
+  args::Add(create, "--partitions", &options->partitions, "How many; they never change")
+      .CaptureDefaultStr()
+      .Check(args::Range(1, stream::kMaxPartitions));
+  args::Add(create, "--retention", &options->retention, "How long events are kept, or forever")
+      .CaptureDefaultStr()
+      .Check(RefuseDuration);
+  args::Add(create, "--max-bytes", &options->max_bytes, "Of a partition; 0: no bound")
+      .Check(args::NonNegativeNumber());
   add({"list", "All streams"}, Access::kLook, List);
   add_for_one({"describe", "What each partition of a stream keeps"}, Access::kLook, Describe);
   CLI::App* const append = add_for_one(
       {"append", "Append an event for each line of standard input"}, Access::kChange, Append);
-  CLI::Option* const key = append->add_option("--key", options->key, "Of all these events");
-  append->add_option("--separator", options->separator, "What ends the key in each line")
-      ->excludes(key)
-      ->check([](const std::string& text) -> std::string {
+  const args::Option key = args::Add(append, "--key", &options->key, "Of all these events");
+  args::Add(append, "--separator", &options->separator, "What ends the key in each line")
+      .Excludes(key)
+      .Check([](const std::string& text) -> std::string {
         return text.empty() ? "an empty text ends no key; without --separator events have none"
                             : "";
       });
-  append->add_option("--partition", options->partition, "Where to, instead of where the key leads")
-      ->check(CLI::NonNegativeNumber);
+  args::Add(append, "--partition", &options->partition, "Where to, instead of where the key leads")
+      .Check(args::NonNegativeNumber());
   CLI::App* const read =
       add({"read", "Events of a partition from an offset on"}, Access::kLook, Read);
-  read->add_option("STREAM/PARTITION", options->name, "For instance homes/3")->required();
-  read->add_option("--from", options->from, "The first offset; 0: the first that is kept")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  read->add_option("--max", options->max, "Events to show")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
-  read->add_option("--wait", options->wait, "For a next event, when there is none")
-      ->capture_default_str()
-      ->check(RefuseDuration);
+  args::Add(read, "STREAM/PARTITION", &options->name, "For instance homes/3").Required();
+  args::Add(read, "--from", &options->from, "The first offset; 0: the first that is kept")
+      .CaptureDefaultStr()
+      .Check(args::NonNegativeNumber());
+  args::Add(read, "--max", &options->max, "Events to show")
+      .CaptureDefaultStr()
+      .Check(args::Range(int64_t{1}, int64_t{1'000'000}));
+  args::Add(read, "--wait", &options->wait, "For a next event, when there is none")
+      .CaptureDefaultStr()
+      .Check(RefuseDuration);
   add_for_one({"delete", "Remove a stream with its events"}, Access::kChange, Delete);
 }
 

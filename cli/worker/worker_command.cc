@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/output/environment.h"
@@ -14,6 +13,8 @@
 #include "cli/server/options.h"
 #include "cli/worker/commands.h"
 #include "cli/worker/worker_view.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
@@ -218,13 +219,14 @@ std::string CheckGrace(const std::string& text) {
 }  // namespace
 
 void AddWorker(CLI::App* app, const Environment& environment) {
-  CLI::App* const parent = app->add_subcommand("worker", "Look after the processors of a mesh");
-  parent->require_subcommand(1);
+  CLI::App* const parent =
+      args::AddSubcommand(app, "worker", "Look after the processors of a mesh");
+  args::RequireSubcommand(parent);
   const auto options = std::make_shared<WorkerOptions>();
   const auto add_verb = [&](const char* name, const char* about, auto verb) {
     CLI::App* const command = AddServerVerb(parent, {name, about}, options, verb, environment);
-    command->add_option("--instance", options->instance, "This processor only");
-    command->add_option("--job", options->job, "What it does for this job only");
+    args::Add(command, "--instance", &options->instance, "This processor only");
+    args::Add(command, "--job", &options->job, "What it does for this job only");
     return command;
   };
   add_verb("list", "What each processor does for each job", List);
@@ -233,29 +235,29 @@ void AddWorker(CLI::App* app, const Environment& environment) {
       return ForEachWorker(chosen, deed, where);
     });
   };
-  add_deed("scale", "Let each have so many threads for a job, until it restarts", Scale)
-      ->add_option("THREADS", options->threads, "At most, for each job")
-      ->required()
-      ->check(CLI::Range(1, listener::kMaxDequeueTasks));
+  args::Add(add_deed("scale", "Let each have so many threads for a job, until it restarts", Scale),
+            "THREADS", &options->threads, "At most, for each job")
+      .Required()
+      .Check(args::Range(1, listener::kMaxDequeueTasks));
   // A forgotten option must not stop the whole fleet, so the command requires one.
   const auto ask_whom = [&](CLI::App* command, const std::vector<const char*>& names) {
-    CLI::Option_group* const whom = command->add_option_group("whom");
-    for (const char* name : names) whom->add_option(command->get_option(name));
-    whom->add_flag("--all", options->all, "Every processor")
-        ->excludes(command->get_option("--instance"));
-    whom->require_option(1, 0);
+    CLI::App* const whom = args::AddOptionGroup(command, "whom");
+    for (const char* name : names) args::AddToGroup(whom, args::Find(command, name));
+    args::AddFlag(whom, "--all", &options->all, "Every processor")
+        .Excludes(args::Find(command, "--instance"));
+    args::RequireOptions(whom, 1, 0);
   };
   ask_whom(add_deed("pause", "Let them finish what they have, and take nothing more", Pause),
            {"--instance", "--job"});
   // Without a choice it means all, too: nothing is lost by it. The flag is the one of `pause`.
   CLI::App* const resume = add_deed("resume", "End a pause", Resume);
-  resume->add_flag("--all", options->all, "Every processor, as without any choice")
-      ->excludes(resume->get_option("--instance"));
+  args::AddFlag(resume, "--all", &options->all, "Every processor, as without any choice")
+      .Excludes(args::Find(resume, "--instance"));
   CLI::App* const drain =
       add_deed("drain", "Stop them for good, so that they can be taken away", Drain);
-  drain->add_option("--grace", options->grace, "What handlers may take to finish")
-      ->capture_default_str()
-      ->check(CheckGrace);
+  args::Add(drain, "--grace", &options->grace, "What handlers may take to finish")
+      .CaptureDefaultStr()
+      .Check(CheckGrace);
   // What is stopped for good works again only after a restart: a job alone names too many.
   ask_whom(drain, {"--instance"});
 }

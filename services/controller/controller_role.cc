@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "CLI/CLI.hpp"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
@@ -260,17 +260,17 @@ void ControllerRole::Close() {
 }
 
 void AddControllerOptions(CLI::App* app, RoleOptions* options) {
-  app->add_option("--report", options->report_url,
-                  "The report's URL; without it, sqlite:report.db in the data directory")
-      ->envname(host::EnvironmentName("--report"));
+  args::Add(app, "--report", &options->report_url,
+            "The report's URL; without it, sqlite:report.db in the data directory")
+      .Envname(host::EnvironmentName("--report"));
   host::AddDuration(app, "--ownership-lease", &options->ownership_lease, absl::Seconds(1),
                     absl::Minutes(10),
                     "A standby controller counts so long after the last sign of the one that does");
-  app->add_option("--replace-report", options->replaced_report,
-                  "The id of the report that this controller's takes the place of, if the mesh "
-                  "counts into that one")
-      ->envname(host::EnvironmentName("--replace-report"))
-      ->type_name("ID");
+  args::Add(app, "--replace-report", &options->replaced_report,
+            "The id of the report that this controller's takes the place of, if the mesh "
+            "counts into that one")
+      .Envname(host::EnvironmentName("--replace-report"))
+      .TypeName("ID");
   host::AddDuration(app, "--unknown-batch-grace", &options->unknown_batch_grace, absl::Seconds(1),
                     absl::Hours(24 * 7),
                     "Results of a batch that no initiator has become poison after this time");

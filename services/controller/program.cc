@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "muster/args/option.h"
 #include "muster/base/clock.h"
 #include "services/controller/controller_role.h"
 #include "services/host/host.h"
@@ -19,11 +19,11 @@ int Main(int argc, char** argv) {
       "muster-controller: counts the results of every job exactly once, into one report.";
   program.add_options = [&options](CLI::App* app) {
     AddControllerOptions(app, &options);
-    app->add_option("--initiator", options.initiators,
-                    "HOST:PORT of an initiator whose heartbeats are not heard here; may be given "
-                    "more than once")
-        ->envname(host::EnvironmentName("--initiator"))
-        ->delimiter(',');
+    args::Add(app, "--initiator", &options.initiators,
+              "HOST:PORT of an initiator whose heartbeats are not heard here; may be given "
+              "more than once")
+        .Envname(host::EnvironmentName("--initiator"))
+        .Delimiter(',');
   };
   program.make_role = [&options](
                           const host::HostOptions& host,

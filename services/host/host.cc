@@ -24,6 +24,7 @@
 #include "services/host/build_info.h"
 #include "services/host/measured_queues.h"
 #include "services/host/numbers.h"
+#include "services/host/parse_error.h"
 #include "services/host/unknown_variables.h"
 
 namespace muster::host {
@@ -373,7 +374,7 @@ int RunService(int argc, char** argv, const ServiceProgram& program) {
   try {
     app.parse(argc, argv);
     TakeRefusedVariables(&app);
-    TakeDefaultMetrics(app, options.listen.front(), &options);
+    TakeDefaultMetrics(&app, options.listen.front(), &options);
   } catch (const CLI::ParseError& error) {
     return AnswerParseError(app, error, {argv, static_cast<size_t>(argc)}) == 0 ? kDone : kMisused;
   }

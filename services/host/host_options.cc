@@ -3,17 +3,16 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "muster/args/option.h"
 #include "muster/base/names.h"
 #include "muster/base/quantity.h"
 #include "muster/item/queue_names.h"
@@ -23,45 +22,44 @@
 namespace muster::host {
 namespace {
 
-const CLI::Validator kAddress(
-    [](std::string& text) -> std::string {
-      return std::string(rpc::ParseAddress(text).status().message());
-    },
-    "HOST:PORT");
+const args::Validator kAddress{[](std::string& text) -> std::string {
+                                 return std::string(rpc::ParseAddress(text).status().message());
+                               },
+                               "HOST:PORT"};
 
-const CLI::Validator kAddressOrNone(
-    [](std::string& text) -> std::string { return text.empty() ? "" : kAddress(text); },
-    "HOST:PORT");
+const args::Validator kAddressOrNone{
+    [](std::string& text) -> std::string { return text.empty() ? "" : kAddress.look(text); },
+    "HOST:PORT"};
 
 // The message leaves the value out, which may hold a password.
-const CLI::Validator kNatsUrl(
+const args::Validator kNatsUrl{
     [](std::string& text) -> std::string {
       const bool fits = text.empty() || backend::IsNatsUrl(text);
       return fits ? "" : "a NATS server is named as nats://HOST:PORT, or tls://HOST:PORT";
     },
-    "nats://HOST:PORT");
+    "nats://HOST:PORT"};
 
-const CLI::Validator kAccountName(
+const args::Validator kAccountName{
     [](std::string& text) -> std::string {
       if (base::IsSafeName(text)) return "";
       return absl::StrCat("'", text, "' is not 3 to 63 of a-z, 0-9 and single dashes within");
     },
-    "NAME");
+    "NAME"};
 
 bool IsInstanceChar(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
 }
 
-const CLI::Validator kInstanceName(
-    [](std::string& text) -> std::string {
-      if (!text.empty() && text.size() <= kMaxInstanceBytes &&
-          std::all_of(text.begin(), text.end(), IsInstanceChar)) {
-        return "";
-      }
-      return absl::StrCat("'", text, "' is not 1 to ", kMaxInstanceBytes,
-                          " of letters, digits, '-' and '_'");
-    },
-    "NAME");
+const args::Validator kInstanceName{[](std::string& text) -> std::string {
+                                      if (!text.empty() && text.size() <= kMaxInstanceBytes &&
+                                          std::all_of(text.begin(), text.end(), IsInstanceChar)) {
+                                        return "";
+                                      }
+                                      return absl::StrCat("'", text, "' is not 1 to ",
+                                                          kMaxInstanceBytes,
+                                                          " of letters, digits, '-' and '_'");
+                                    },
+                                    "NAME"};
 
 // The names of an enumeration's values, on the command line; CLI11 would read numbers.
 template <typename Enum>
@@ -96,8 +94,8 @@ std::string NameOf(const Names<Enum>& names, Enum value) {
 
 // Adds an option that an environment variable sets, too.
 template <typename T>
-CLI::Option* Add(CLI::App* app, const std::string& name, T* value, const std::string& help) {
-  return app->add_option(name, *value, help)->envname(EnvironmentName(name))->capture_default_str();
+args::Option Add(CLI::App* app, const std::string& name, T* value, const std::string& help) {
+  return args::Add(app, name, value, help).Envname(EnvironmentName(name)).CaptureDefaultStr();
 }
 
 // The same, for an option that takes one of `names`.
@@ -115,50 +113,50 @@ void AddChoice(CLI::App* app, const std::string& name, const Names<Enum>& names,
       if (named == text) *value = choice;
     }
   };
-  app->add_option_function<std::string>(name, set, help)
-      ->check(check, absl::StrJoin(texts, "|"))
-      ->envname(EnvironmentName(name))
-      ->type_name("")
-      ->default_str(NameOf(names, *value));
+  args::AddFunction(app, name, set, help)
+      .Check(check, absl::StrJoin(texts, "|"))
+      .Envname(EnvironmentName(name))
+      .TypeName("")
+      .DefaultStr(NameOf(names, *value));
 }
 
 void AddServer(CLI::App* app, HostOptions* options) {
   Add(app, "--listen", &options->listen, "Where to listen; may be given more than once")
-      ->delimiter(',')
-      ->check(kAddress);
+      .Delimiter(',')
+      .Check(kAddress);
   Add(app, "--advertise", &options->advertise,
       "HOST:PORT for calls of others; without it, the first address of --listen")
-      ->check(kAddress);
+      .Check(kAddress);
 }
 
 void AddHealth(CLI::App* app, HostOptions* options) {
   Add(app, "--health", &options->health,
       "HOST:PORT of one more listener, which only answers gRPC health checks, without TLS: for "
       "probes that have no certificate; without it, there is none")
-      ->check(kAddress);
+      .Check(kAddress);
 }
 
 }  // namespace
 
 void AddServerSecurity(CLI::App* app, HostOptions* options) {
-  CLI::Option* const certificate =
+  const args::Option certificate =
       Add(app, "--tls-cert", &options->tls.certificate, "This server's certificate (PEM)");
-  CLI::Option* const key =
+  const args::Option key =
       Add(app, "--tls-key", &options->tls.key, "The certificate's private key (PEM)");
-  certificate->needs(key);
-  key->needs(certificate);
+  certificate.Needs(key);
+  key.Needs(certificate);
   Add(app, "--tls-roots", &options->tls.roots, "Trusted roots of client certificates (PEM)")
-      ->needs(certificate);
+      .Needs(certificate);
   Add(app, "--policy", &options->policy_file, "Who may call what (YAML)");
-  app->add_flag("--allow-plaintext", options->allow_plaintext,
+  args::AddFlag(app, "--allow-plaintext", &options->allow_plaintext,
                 "Listen, and call handlers, without TLS where others can reach it; anyone who can "
                 "connect may call everything")
-      ->envname(EnvironmentName("--allow-plaintext"));
-  app->add_flag(
-         "--allow-any-client", options->allow_any_client,
-         "Listen with TLS where others can reach it without --tls-roots and --policy; anyone "
-         "who can connect may call everything")
-      ->envname(EnvironmentName("--allow-any-client"));
+      .Envname(EnvironmentName("--allow-plaintext"));
+  args::AddFlag(
+      app, "--allow-any-client", &options->allow_any_client,
+      "Listen with TLS where others can reach it without --tls-roots and --policy; anyone "
+      "who can connect may call everything")
+      .Envname(EnvironmentName("--allow-any-client"));
 }
 
 void AddNatsSecrets(CLI::App* app, nats::ConnectionOptions* connection) {
@@ -166,34 +164,34 @@ void AddNatsSecrets(CLI::App* app, nats::ConnectionOptions* connection) {
       "Credentials file for the NATS server");
   Add(app, "--nats-ca", &connection->ca_file,
       "Trusted roots of the NATS server's certificate (PEM)");
-  CLI::Option* const certificate =
+  const args::Option certificate =
       Add(app, "--nats-cert", &connection->certificate_file, "Shown to the NATS server (PEM)");
-  CLI::Option* const key =
+  const args::Option key =
       Add(app, "--nats-key", &connection->key_file, "That certificate's private key (PEM)");
-  certificate->needs(key);
-  key->needs(certificate);
+  certificate.Needs(key);
+  key.Needs(certificate);
 }
 
 void AddMetricsOptions(CLI::App* app, HostOptions* options) {
   Add(app, "--metrics", &options->metrics,
       "HOST:PORT of a listener for Prometheus, at /metrics; empty: there is none")
-      ->check(kAddressOrNone)
-      ->default_str(absl::StrCat("127.0.0.1 and the port of --listen + ", kMetricsPortOffset));
-  app->add_flag(
-         "--allow-plaintext-metrics", options->allow_plaintext_metrics,
-         "Serve metrics where others can reach them, without TLS; anyone who can connect may "
-         "read them")
-      ->envname(EnvironmentName("--allow-plaintext-metrics"));
+      .Check(kAddressOrNone)
+      .DefaultStr(absl::StrCat("127.0.0.1 and the port of --listen + ", kMetricsPortOffset));
+  args::AddFlag(
+      app, "--allow-plaintext-metrics", &options->allow_plaintext_metrics,
+      "Serve metrics where others can reach them, without TLS; anyone who can connect may "
+      "read them")
+      .Envname(EnvironmentName("--allow-plaintext-metrics"));
 }
 
 void AddNatsOptions(CLI::App* app, HostOptions* options) {
   Add(app, "--nats", &options->nats_url, "The NATS server, or a cluster's with commas between")
-      ->check(kNatsUrl);
+      .Check(kNatsUrl);
   AddNatsSecrets(app, &options->nats.connection);
   Add(app, "--bucket", &options->nats.bucket,
       "Bucket for records and blobs; keeps installations apart");
   Add(app, "--replicas", &options->nats.replicas, "Of all that is stored on the NATS server")
-      ->check(CLI::Range(1, kMaxReplicas));
+      .Check(args::Range(1, kMaxReplicas));
   AddChoice(app, "--ack-survives", SurvivesNames(), &options->nats.ack_survives,
             "What the NATS server's acknowledgements survive");
 }
@@ -275,71 +273,11 @@ std::string EnvironmentName(absl::string_view option) {
                       absl::AsciiStrToUpper(absl::StrReplaceAll(option.substr(2), {{"-", "_"}})));
 }
 
-void TakeRefusedVariables(CLI::App* app) {
-  const auto is_unset = [](const CLI::Option* option) {
-    return option->count() == 0 && !option->get_envname().empty();
-  };
-  for (CLI::Option* option : app->get_options(is_unset)) {
-    const std::string& name = option->get_envname();
-    const char* const text = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): alone
-    if (text == nullptr || *text == '\0') continue;
-    option->add_result(text);
-    option->run_callback();
-  }
-}
-
-namespace {
-
-// npos: `text` has no such word. --tls is none of --tls-key.
-size_t PlaceOfWord(absl::string_view text, absl::string_view word) {
-  size_t place = text.find(word);
-  const auto goes_on = [&](size_t end) {
-    return end < text.size() && (absl::ascii_isalnum(text[end]) || text[end] == '-');
-  };
-  while (place != absl::string_view::npos && goes_on(place + word.size())) {
-    place = text.find(word, place + 1);
-  }
-  return place;
-}
-
-bool IsSetByVariable(const CLI::Option& option, absl::Span<const char* const> words) {
-  const std::string& variable = option.get_envname();
-  if (variable.empty() || option.get_lnames().empty()) return false;
-  const char* const text = std::getenv(variable.c_str());  // NOLINT(concurrency-mt-unsafe): alone
-  if (text == nullptr || *text == '\0') return false;
-  return std::none_of(words.begin(), words.end(), [&](absl::string_view word) {
-    const std::string name = absl::StrCat("--", option.get_lnames().front());
-    return word == name || absl::StartsWith(word, name + "=");
-  });
-}
-
-}  // namespace
-
-std::string WithVariable(const CLI::App& command, const CLI::ParseError& mistake,
-                         absl::Span<const char* const> words) {
-  std::string text = mistake.what();
-  for (const CLI::Option* const option : command.get_options()) {
-    const std::string name = option->get_name();
-    const size_t place = PlaceOfWord(text, name);
-    if (place == std::string::npos || !IsSetByVariable(*option, words)) continue;
-    return text.replace(place, name.size(), option->get_envname());
-  }
-  return text;
-}
-
-int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
-                     absl::Span<const char* const> words) {
-  if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);
-  const CLI::ParseError mistake(WithVariable(app, error, words), error.get_exit_code());
-  return app.exit(mistake, std::cout, std::cerr);
-}
-
-void TakeDefaultMetrics(const CLI::App& app, const std::string& listen, HostOptions* options) {
-  const CLI::Option* const option = app.get_option("--metrics");
+void TakeDefaultMetrics(CLI::App* app, const std::string& listen, HostOptions* options) {
   // CLI11 takes no notice of an empty variable.
   const char* const variable =
-      std::getenv(option->get_envname().c_str());  // NOLINT(concurrency-mt-unsafe): alone
-  if (option->count() > 0 || variable != nullptr) return;
+      std::getenv(EnvironmentName("--metrics").c_str());  // NOLINT(concurrency-mt-unsafe): alone
+  if (args::Find(app, "--metrics").count() > 0 || variable != nullptr) return;
   const absl::StatusOr<rpc::Address> own = rpc::ParseAddress(listen);
   if (!own.ok() || own->port == 0 || own->port + kMetricsPortOffset > rpc::kMaxPort) return;
   const std::string host = own->host == "::1" ? "::1" : "127.0.0.1";
@@ -347,7 +285,7 @@ void TakeDefaultMetrics(const CLI::App& app, const std::string& listen, HostOpti
   options->metrics_are_default = true;
 }
 
-CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
+args::Option AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
                          absl::Duration low, absl::Duration high, const std::string& help) {
   const auto check = [low, high](const std::string& text) -> std::string {
     const absl::StatusOr<absl::Duration> duration = base::ParseDuration(text);
@@ -359,10 +297,10 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration*
   const auto set = [value](const std::string& text) {
     *value = base::ParseDuration(text).value_or(*value);  // the text was checked before
   };
-  return app->add_option_function<std::string>(name, set, help)
-      ->check(check, "DURATION")
-      ->envname(EnvironmentName(name))
-      ->default_str(base::DurationToString(*value));
+  return args::AddFunction(app, name, set, help)
+      .Check(check, "DURATION")
+      .Envname(EnvironmentName(name))
+      .DefaultStr(base::DurationToString(*value));
 }
 
 void AddHostOptions(CLI::App* app, HostOptions* options) {
@@ -374,9 +312,9 @@ void AddHostOptions(CLI::App* app, HostOptions* options) {
   AddDuration(app, "--lease", &options->nats.lease, kMinLease, kMaxLease,
               "How long a worker has a message before others get it");
   Add(app, "--data-dir", &options->data_dir, "Directory of this instance's own data");
-  Add(app, "--account", &options->account, "Account that owns the queues")->check(kAccountName);
+  Add(app, "--account", &options->account, "Account that owns the queues").Check(kAccountName);
   Add(app, "--instance", &options->instance, "This instance's name, which no other has or had")
-      ->check(kInstanceName);
+      .Check(kInstanceName);
   AddDuration(app, "--drain-grace", &options->drain_grace, absl::ZeroDuration(), kMaxDrainGrace,
               "How long running work may take after SIGTERM");
   AddLogOptions(app, &options->log_level, &options->log_format);

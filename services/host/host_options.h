@@ -13,16 +13,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/log.h"
 #include "muster/rpc/channel.h"
 #include "muster/rpc/server.h"
-
-namespace CLI {
-class App;
-class Option;
-class ParseError;
-}  // namespace CLI
 
 namespace muster::host {
 
@@ -139,24 +134,12 @@ std::vector<std::pair<std::string, std::string>> EnvironmentOf(const HostOptions
 
 // The environment variable of a role's option: "--threads" → MUSTER_THREADS.
 std::string EnvironmentName(absl::string_view option);
-// Call this after `app` has parsed. From 2.4 on, CLI11 silently ignores an environment variable if
-// its whole text fails a check, even if the text is a list; this reads such variables again. Throws
-// CLI::ParseError.
-void TakeRefusedVariables(CLI::App* app);
-// What `mistake` says. Of an option that none of `words`, those of the command line, gives to
-// `command`, it names the environment variable that was read for it.
-std::string WithVariable(const CLI::App& command, const CLI::ParseError& mistake,
-                         absl::Span<const char* const> words);
-// Prints that to stderr, and returns CLI11's code for it; or prints the help or the version that
-// was asked for to stdout, and returns 0.
-int AnswerParseError(const CLI::App& app, const CLI::ParseError& error,
-                     absl::Span<const char* const> words);
-// Call this after that. Where neither --metrics nor MUSTER_METRICS, which may be empty, says where
-// metrics are, they are on loopback, kMetricsPortOffset above the port of `listen`; nowhere, if the
-// system picks that port, or the sum is no port.
-void TakeDefaultMetrics(const CLI::App& app, const std::string& listen, HostOptions* options);
+// Call this after `app` has parsed. Where neither --metrics nor MUSTER_METRICS, which may be empty,
+// says where metrics are, they are on loopback, kMetricsPortOffset above the port of `listen`;
+// nowhere, if the system picks that port, or the sum is no port.
+void TakeDefaultMetrics(CLI::App* app, const std::string& listen, HostOptions* options);
 // Adds an option such as `--lease 30s`, with values from `low` to `high`.
-CLI::Option* AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
+args::Option AddDuration(CLI::App* app, const std::string& name, absl::Duration* value,
                          absl::Duration low, absl::Duration high, const std::string& help);
 
 }  // namespace muster::host

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/host/numbers.h"
+#include "services/host/parse_error.h"
 
 namespace muster::host {
 namespace {
@@ -45,7 +46,7 @@ class HostOptionsTest : public ::testing::Test {
     try {
       app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
       TakeRefusedVariables(&app);
-      TakeDefaultMetrics(app, options_.listen.front(), &options_);
+      TakeDefaultMetrics(&app, options_.listen.front(), &options_);
     } catch (const CLI::ParseError& error) {
       std::vector<const char*> words;
       for (const std::string& argument : arguments) words.push_back(argument.c_str());

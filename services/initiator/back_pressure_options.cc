@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "muster/args/option.h"
 #include "muster/base/quantity.h"
 #include "services/host/host_options.h"
 
@@ -30,30 +30,30 @@ void AddSize(CLI::App* app, const std::string& name, const std::string& descript
   const auto set = [bytes](const std::string& text) {
     *bytes = base::ParseBytes(text).value_or(*bytes);  // checked
   };
-  app->add_option_function<std::string>(name, set, description)
-      ->envname(host::EnvironmentName(name))
-      ->check(RefuseSize)
-      ->type_name("SIZE")
-      ->default_str(base::BytesToString(*bytes));
+  args::AddFunction(app, name, set, description)
+      .Envname(host::EnvironmentName(name))
+      .Check(RefuseSize)
+      .TypeName("SIZE")
+      .DefaultStr(base::BytesToString(*bytes));
 }
 
 }  // namespace
 
 void AddBackPressureOptions(CLI::App* app, batch::BackPressureOptions* options) {
-  app->add_option("--max-queue-items", options->max_items,
-                  "Items that a job's queue holds at most; the rest waits in the ledger")
-      ->envname(host::EnvironmentName("--max-queue-items"))
-      ->check(CLI::Range(int64_t{1}, kMostItems))
-      ->capture_default_str();
+  args::Add(app, "--max-queue-items", &options->max_items,
+            "Items that a job's queue holds at most; the rest waits in the ledger")
+      .Envname(host::EnvironmentName("--max-queue-items"))
+      .Check(args::Range(int64_t{1}, kMostItems))
+      .CaptureDefaultStr();
   AddSize(app, "--max-queue-bytes", "Bytes of these items' messages, at most", &options->max_bytes);
 }
 
 void AddUploadOptions(CLI::App* app, retention::UploadLimits* options) {
-  app->add_option("--max-stopped-uploads", options->max_stopped,
-                  "Uploads that were cut off and wait for their clients, at most")
-      ->envname(host::EnvironmentName("--max-stopped-uploads"))
-      ->check(CLI::Range(int64_t{1}, kMostUploads))
-      ->capture_default_str();
+  args::Add(app, "--max-stopped-uploads", &options->max_stopped,
+            "Uploads that were cut off and wait for their clients, at most")
+      .Envname(host::EnvironmentName("--max-stopped-uploads"))
+      .Check(args::Range(int64_t{1}, kMostUploads))
+      .CaptureDefaultStr();
   AddSize(app, "--max-stopped-upload-bytes", "What has arrived of these, at most",
           &options->max_stopped_bytes);
 }

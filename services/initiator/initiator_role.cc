@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "muster/args/option.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/content/ledger_content.h"
@@ -448,12 +448,12 @@ void AddInitiatorOptions(CLI::App* app, RoleOptions* options) {
     return "'" + text + "' is no share within 0 to 1";
   };
   options->trace_sample = telemetry::TraceSampleOr(options->trace_sample);
-  app->add_option("--trace-sample", options->trace_sample,
-                  "Share of batches to trace of those whose submitter names no trace")
-      ->envname(host::EnvironmentName("--trace-sample"))
-      ->check(refuse)
-      ->capture_default_str()
-      ->type_name("SHARE");
+  args::Add(app, "--trace-sample", &options->trace_sample,
+            "Share of batches to trace of those whose submitter names no trace")
+      .Envname(host::EnvironmentName("--trace-sample"))
+      .Check(refuse)
+      .CaptureDefaultStr()
+      .TypeName("SHARE");
 }
 
 }  // namespace muster::initiator

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "muster/args/option.h"
 #include "muster/base/clock.h"
 #include "services/host/host.h"
 #include "services/initiator/initiator_role.h"
@@ -19,9 +19,9 @@ int Main(int argc, char** argv) {
       "muster-initiator: takes batches in, splits them into work items, and sees them through.\n"
       "Its data directory holds their content and their ledger: keep it.";
   program.add_options = [&options](CLI::App* app) {
-    app->add_option("--controller", options.controller,
-                    "HOST:PORT of the controller; without it, the one whose heartbeats are heard")
-        ->envname(host::EnvironmentName("--controller"));
+    args::Add(app, "--controller", &options.controller,
+              "HOST:PORT of the controller; without it, the one whose heartbeats are heard")
+        .Envname(host::EnvironmentName("--controller"));
     AddInitiatorOptions(app, &options);
   };
   program.make_role = [&options](

@@ -8,10 +8,11 @@
 #include <thread>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "muster/args/command.h"
+#include "muster/args/option.h"
 #include "muster/base/quantity.h"
 #include "muster/base/status.h"
 #include "muster/os/process_identity.h"
@@ -128,7 +129,7 @@ constexpr char kPassed[] = "--handler-env";
 constexpr int kMaxHandlerProcesses = 1 << 22;
 
 [[noreturn]] void Refuse(const std::string& text, const std::string& why) {
-  throw CLI::ValidationError(kJob, absl::StrCat("'", text, "': ", why));
+  args::Refuse(kJob, absl::StrCat("'", text, "': ", why));
 }
 
 // Parses "NAME" or "NAME=THREADS".
@@ -168,10 +169,10 @@ void AddBytes(CLI::App* app, const std::string& name, const std::string& usual,
   const auto take = [set = std::move(set)](const std::string& text) {
     set(text == "none" ? 0 : static_cast<uint64_t>(base::ParseBytes(text).value_or(0)));
   };
-  app->add_option_function<std::string>(name, take, help)
-      ->check(check, "BYTES")
-      ->envname(host::EnvironmentName(name))
-      ->default_str(usual);
+  args::AddFunction(app, name, take, help)
+      .Check(check, "BYTES")
+      .Envname(host::EnvironmentName(name))
+      .DefaultStr(usual);
 }
 
 // No such variable is there, and no program would get it. The text may hold a secret: it is not
@@ -185,13 +186,12 @@ void AddBounds(CLI::App* app, ProgramBounds* bounds) {
   const auto pass = [bounds](const std::vector<std::string>& names) {
     bounds->passed_variables = names;
   };
-  app->add_option_function<std::vector<std::string>>(
-         kPassed, pass,
-         "A variable that handler programs get from here; may be given more than once")
-      ->envname(host::EnvironmentName(kPassed))
-      ->delimiter(',')
-      ->check(CheckVariable)
-      ->type_name("NAME");
+  args::AddFunction(app, kPassed, pass,
+                    "A variable that handler programs get from here; may be given more than once")
+      .Envname(host::EnvironmentName(kPassed))
+      .Delimiter(',')
+      .Check(CheckVariable)
+      .TypeName("NAME");
   AddBytes(app, "--handler-memory", "half of the machine's",
            "What each process of a handler program may allocate; none: no limit",
            [bounds](uint64_t bytes) { bounds->memory_bytes = bytes; });
@@ -199,12 +199,12 @@ void AddBounds(CLI::App* app, ProgramBounds* bounds) {
            base::BytesToString(static_cast<int64_t>(bounds->file_bytes)),
            "How large a file of a handler program may grow; none: no limit",
            [bounds](uint64_t bytes) { bounds->file_bytes = bytes; });
-  app->add_option("--handler-processes", bounds->processes,
-                  "How many processes and threads may come on top of the machine's when a handler "
-                  "program starts; 0: no limit")
-      ->envname(host::EnvironmentName("--handler-processes"))
-      ->check(CLI::Range(0, kMaxHandlerProcesses))
-      ->capture_default_str();
+  args::Add(app, "--handler-processes", &bounds->processes,
+            "How many processes and threads may come on top of the machine's when a handler "
+            "program starts; 0: no limit")
+      .Envname(host::EnvironmentName("--handler-processes"))
+      .Check(args::Range(0, kMaxHandlerProcesses))
+      .CaptureDefaultStr();
 }
 
 }  // namespace
@@ -214,25 +214,25 @@ void AddHandlerOptions(CLI::App* app, HandlerAccess* access) {
     access->programs = HandlerPrograms::Of(texts);
   };
   AddBounds(app, &access->bounds);
-  app->add_option_function<std::vector<std::string>>(
-         kPrograms, take,
-         "What a job's command may run: a folder, a program, a pattern, or 'any'; may be given "
-         "more "
-         "than once")
-      ->envname(host::EnvironmentName(kPrograms))
-      ->delimiter(',')
-      ->type_name("PATH");
+  args::AddFunction(
+      app, kPrograms, take,
+      "What a job's command may run: a folder, a program, a pattern, or 'any'; may be given "
+      "more "
+      "than once")
+      .Envname(host::EnvironmentName(kPrograms))
+      .Delimiter(',')
+      .TypeName("PATH");
   const auto add = [app](const std::string& name, std::string* file, const std::string& help) {
-    return app->add_option(name, *file, help)->envname(host::EnvironmentName(name));
+    return args::Add(app, name, file, help).Envname(host::EnvironmentName(name));
   };
   add("--handler-tls-roots", &access->tls.roots,
       "Whose certificates handlers that are servers must show (PEM)");
-  CLI::Option* const certificate = add("--handler-tls-cert", &access->tls.certificate,
+  const args::Option certificate = add("--handler-tls-cert", &access->tls.certificate,
                                        "Shown to handlers that are servers (PEM)");
-  CLI::Option* const key =
+  const args::Option key =
       add("--handler-tls-key", &access->tls.key, "That certificate's private key (PEM)");
-  certificate->needs(key);
-  key->needs(certificate);
+  certificate.Needs(key);
+  key.Needs(certificate);
 }
 
 void AddProcessorOptions(CLI::App* app, ServiceOptions* options) {
@@ -241,26 +241,26 @@ void AddProcessorOptions(CLI::App* app, ServiceOptions* options) {
   const auto take = [options](const std::vector<std::string>& texts) {
     options->pools = ParsePools(texts);
   };
-  app->add_option_function<std::vector<std::string>>(
-         kJob, take, "Work for this job only, with workers of its own; may be given more than once")
-      ->envname(host::EnvironmentName(kJob))
-      ->delimiter(',')
-      ->type_name("NAME[=THREADS]");
-  app->add_option("--threads", options->threads,
-                  "Workers of each job, at most, that has no number of its own")
-      ->envname(host::EnvironmentName("--threads"))
-      ->check(CLI::Range(1, kMaxThreads))
-      ->capture_default_str();
-  app->add_option("--standby", options->standby,
-                  "Warm up, then take no item before `muster release NAME`")
-      ->envname(host::EnvironmentName("--standby"))
-      ->check([](const std::string& name) {
+  args::AddFunction(app, kJob, take,
+                    "Work for this job only, with workers of its own; may be given more than once")
+      .Envname(host::EnvironmentName(kJob))
+      .Delimiter(',')
+      .TypeName("NAME[=THREADS]");
+  args::Add(app, "--threads", &options->threads,
+            "Workers of each job, at most, that has no number of its own")
+      .Envname(host::EnvironmentName("--threads"))
+      .Check(args::Range(1, kMaxThreads))
+      .CaptureDefaultStr();
+  args::Add(app, "--standby", &options->standby,
+            "Warm up, then take no item before `muster release NAME`")
+      .Envname(host::EnvironmentName("--standby"))
+      .Check([](const std::string& name) {
         return std::string(release::ValidateName(name).message());
       })
-      ->type_name("NAME");
-  app->add_flag("--content-from-initiator", options->content_from_initiator,
+      .TypeName("NAME");
+  args::AddFlag(app, "--content-from-initiator", &options->content_from_initiator,
                 "Have initiators send the content of items even where their files are on this host")
-      ->envname(host::EnvironmentName("--content-from-initiator"));
+      .Envname(host::EnvironmentName("--content-from-initiator"));
   AddHandlerOptions(app, &options->handlers);
 }
 

@@ -27,6 +27,7 @@
 #include "services/host/host.h"
 #include "services/host/host_options.h"
 #include "services/host/host_telemetry.h"
+#include "services/host/parse_error.h"
 #include "services/host/unknown_variables.h"
 #include "services/queue-gateway/admin.h"
 #include "services/queue-gateway/gateway.h"
@@ -222,7 +223,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     host::TakeRefusedVariables(&app);
-    host::TakeDefaultMetrics(app, options.listen, &options.host);
+    host::TakeDefaultMetrics(&app, options.listen, &options.host);
   } catch (const CLI::ParseError& error) {
     const bool is_answer =
         host::AnswerParseError(app, error, {argv, static_cast<size_t>(argc)}) == 0;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "muster/args/option.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/rpc/address.h"
@@ -34,50 +34,50 @@ absl::StatusOr<auth::Accounts> NamedAccounts(const Options& options) {
   return all;
 }
 
-CLI::Option* Add(CLI::App* app, const std::string& name, std::string* value,
+args::Option Add(CLI::App* app, const std::string& name, std::string* value,
                  const std::string& help) {
-  return app->add_option(name, *value, help)->envname(host::EnvironmentName(name));
+  return args::Add(app, name, value, help).Envname(host::EnvironmentName(name));
 }
 
 void AddTarget(CLI::App* app, const std::string& name, double* target, const std::string& help) {
-  app->add_option(name, *target, help)
-      ->envname(host::EnvironmentName(name))
-      ->check(CLI::Range(0.0, throttle::kMaxTarget))
-      ->capture_default_str();
+  args::Add(app, name, target, help)
+      .Envname(host::EnvironmentName(name))
+      .Check(args::Range(0.0, throttle::kMaxTarget))
+      .CaptureDefaultStr();
 }
 
 }  // namespace
 
 void AddOptions(CLI::App* app, Options* options) {
   Add(app, "--listen", &options->listen, "HOST:PORT to listen on; port 0: one that is free")
-      ->capture_default_str();
+      .CaptureDefaultStr();
   Add(app, "--data-dir", &options->data_dir,
       "Where queues and their messages are kept, unless --nats names a server")
-      ->capture_default_str();
+      .CaptureDefaultStr();
   host::AddNatsOptions(app, &options->host);
-  CLI::Option* const certificate =
+  const args::Option certificate =
       Add(app, "--cert", &options->certificate, "Serve HTTPS with this certificate (PEM)");
-  CLI::Option* const key =
+  const args::Option key =
       Add(app, "--key", &options->key, "The private key of the certificate (PEM)");
-  certificate->needs(key);
-  key->needs(certificate);
+  certificate.Needs(key);
+  key.Needs(certificate);
   // The environment's list is separated by semicolons, which ParseAccountList knows.
-  app->add_option("--account", options->accounts,
-                  "NAME:KEY or NAME:KEY:KEY2, with keys in base64; may be given more than once. "
-                  "Without any, on loopback: devstoreaccount1 with its published key")
-      ->envname("MUSTER_ACCOUNTS");
+  args::Add(app, "--account", &options->accounts,
+            "NAME:KEY or NAME:KEY:KEY2, with keys in base64; may be given more than once. "
+            "Without any, on loopback: devstoreaccount1 with its published key")
+      .Envname("MUSTER_ACCOUNTS");
   Add(app, "--account-file", &options->account_file,
       "A file with one account in each line, read again when it changes");
   Add(app, "--oauth", &options->oauth, "Accept bearer tokens over HTTPS: basic")
-      ->check(CLI::IsMember({"basic"}))
-      ->needs(certificate);
+      .Check(args::IsMember({"basic"}))
+      .Needs(certificate);
   Add(app, "--oauth-jwks", &options->jwks_file,
       "The key set (JWKS) that signs tokens; without it, signatures are not checked");
-  app->add_option("--oauth-issuer", options->issuers,
-                  "Who may issue tokens (iss); what ends in / stands for all that begin with it. "
-                  "May be given more than once; without it, every tenant of Microsoft's")
-      ->envname(host::EnvironmentName("--oauth-issuer"))
-      ->delimiter(',');
+  args::Add(app, "--oauth-issuer", &options->issuers,
+            "Who may issue tokens (iss); what ends in / stands for all that begin with it. "
+            "May be given more than once; without it, every tenant of Microsoft's")
+      .Envname(host::EnvironmentName("--oauth-issuer"))
+      .Delimiter(',');
   AddTarget(app, "--queue-requests", &options->targets.per_queue,
             "Requests a second to one queue; what is beyond gets 503 ServerBusy. 0: no target");
   AddTarget(app, "--account-requests", &options->targets.per_account,

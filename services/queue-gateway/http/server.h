@@ -11,7 +11,8 @@
 // sends ahead (pipelining) waits in the socket. So at most as many requests wait for a worker as
 // there are connections. One whose peer hangs up while it waits there is not run: when workers come
 // back from a disk that stood still, its peer has tried again. A handler that has a request wait
-// after that, as for the call that others share (operations/gatherer.h), asks its exchange the same.
+// after that, as for the call that others share (operations/gatherer.h), asks its exchange the
+// same.
 //
 // What is no proper request is refused without the handler, and the connection closed: 400
 // (malformed, two lengths, no Host), 413 (body over its limit), 431 (headers over theirs), 501
