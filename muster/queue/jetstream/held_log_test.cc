@@ -71,6 +71,18 @@ class DeadHolderTest : public JetStreamQueueStoreTest {
     }
   }
 
+  // A holder does not wait until the server has its notes. Who asks on another connection waits here
+  // until so many messages are noted.
+  void AwaitNoted(size_t count) {
+    nats::JetStream jetstream(client_->connection.get(), options_.timeout);
+    while (true) {
+      const auto note = jetstream.LastMessage(kHeldStream, HeldSubjectOf("doomed", queue_, 0));
+      ASSERT_TRUE(note.ok() || absl::IsNotFound(note.status())) << note.status();
+      if (note.ok() && DecodeHeld(note->data).size() == count) return;
+      absl::SleepFor(absl::Milliseconds(1));  // nothing announces it
+    }
+  }
+
   std::map<std::string, queue::Message> ReceiveAll(Client& client) {
     std::map<std::string, queue::Message> received;
     const std::vector<queue::Message> messages = client.store->Receive(queue_, {32}).value();
@@ -211,6 +223,7 @@ TEST_P(DeadHolderTest, RefusesALateHolderWhoseMessagesWereGivenBack) {
   ASSERT_TRUE(store().Put(queue_, Bodies(2)).ok());
   const std::vector<queue::Message> held = late->Receive(queue_, {2}).value();
   ASSERT_EQ(held.size(), 2u);
+  AwaitNoted(2);
   EXPECT_EQ(Release(*client_), 2);
   const std::map<std::string, queue::Message> next = ReceiveAll(*client_);
   ASSERT_EQ(next.size(), 2u);
