@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/os/process_limits.h"
 
+#include <execinfo.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -89,6 +90,10 @@ void ExitWhenExhausted(const std::string& program, int exit_code) {
   program_name =
       new std::string(program);  // never freed: a thread may die of exhaustion at any time
   exhausted_exit_code = exit_code;
+  // Where an exception passes a frame of the C library, as that of std::call_once, glibc loads what
+  // unwinds it, and aborts if there is no memory left for that. This loads it now.
+  void* frame = nullptr;
+  backtrace(&frame, 1);
   std::set_terminate(OnTerminate);
 }
 

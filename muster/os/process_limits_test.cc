@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -52,6 +53,27 @@ void StartAThreadWithoutMemory() {
   }).join();
 }
 
+// As the start of a library, with no byte left.
+void RunOutOfMemoryOnce() {
+  ExitWhenExhausted("muster", kExitCode);
+  std::thread([] {
+    const rlimit limit = {.rlim_cur = 1, .rlim_max = 1};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(1);
+    void** taken = nullptr;  // the last one; each knows the one before
+    for (size_t bytes = size_t{1} << 20; bytes >= sizeof(void*);) {
+      auto* const more = static_cast<void**>(std::malloc(bytes));
+      if (more == nullptr) {
+        bytes /= 2;
+        continue;
+      }
+      *more = taken;
+      taken = more;
+    }
+    std::once_flag once;
+    std::call_once(once, [] { throw std::bad_alloc(); });
+  }).join();
+}
+
 void WantThreads() {
   ExitWhenExhausted("muster", kExitCode);
   ExitForWantOfThreads();
@@ -76,6 +98,15 @@ TEST(ProcessLimitsDeathTest, EndsWithAClearErrorWhenNoThreadCanBeStarted) {
 #endif
   EXPECT_EXIT(StartAThreadWithoutMemory(), ::testing::ExitedWithCode(kExitCode),
               "muster: cannot start a thread: .*ulimit -u and -v");
+}
+
+// It died with SIGABRT: "libgcc_s.so.1 must be installed for unwinding to work".
+TEST(ProcessLimitsDeathTest, EndsWithAClearErrorWithoutMemoryInTheStartOfALibrary) {
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+  GTEST_SKIP() << "a sanitizer maps memory of its own";
+#endif
+  EXPECT_EXIT(RunOutOfMemoryOnce(), ::testing::ExitedWithCode(kExitCode),
+              "muster: cannot go on: .*ulimit -v");
 }
 
 TEST(ProcessLimitsDeathTest, EndsSoWhereALibraryWouldAbort) {
