@@ -12,6 +12,7 @@
 #include "muster/base/log.h"
 #include "muster/base/status.h"
 #include "muster/nats/status.h"
+#include "nlohmann/json.hpp"
 
 namespace muster::queue::jetstream {
 
