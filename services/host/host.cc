@@ -231,6 +231,9 @@ absl::Status Host::OpenPatiently(absl::string_view what, absl::string_view where
     if (!base::IsTransient(opened) && !base::MismatchOf(opened).has_value()) {
       return base::Annotate(opened, what);
     }
+    // nats.c says of a thread that does not start no more than "System Error", as of a server that
+    // does not answer; and waiting mends no limit.
+    os::ExitUnlessThreadsStart(kThreadsToBeReady);
     const absl::Duration wait = std::min(
         backoff.Interval(failures), rpc::RetryAfter(opened).value_or(absl::InfiniteDuration()));
     if (const std::string why = base::InWords(opened); why != std::exchange(said, why)) {

@@ -24,6 +24,9 @@ namespace muster::host {
 // The longest wait between two tries to open a store that does not answer: short enough for a user
 // who has just started the NATS server, long enough not to overload it when many hosts wait.
 inline constexpr absl::Duration kMaxOpenWait = absl::Seconds(10);
+// A service that waits for them could not become ready with fewer threads besides those it has: its
+// connections and subscriptions alone start more.
+inline constexpr int kThreadsToBeReady = 16;
 
 // From the end of the grace to the forced end of the process: the time in which the cut-off work
 // must stop. A last call to a NATS server that does not answer takes 5 seconds.

@@ -86,18 +86,19 @@ class FewThreadsTest(MusterTest):
     def setUp(self):
         super().setUp()
         # The user may not be let into the folder of the build.
-        self.program = shutil.copy(harness.MUSTER, self.folder / "muster")
+        for name in ("muster", "muster-processor"):
+            shutil.copy(harness.MUSTER, self.folder / name)
         os.chmod(self.folder, 0o777)
 
-    def with_threads(self, threads, *arguments):
-        """Runs muster to its end with so many threads at most; it gets no file of the test's."""
+    def with_threads(self, threads, *arguments, program="muster"):
+        """Runs a program of the folder to its end with so many threads at most."""
         def confine():
             resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             os.setgroups([])
             os.setgid(self.USER)
             os.setuid(self.USER)
-        return subprocess.run([str(self.program), *map(str, arguments)], capture_output=True, text=True,
+        return subprocess.run([str(self.folder / program), *map(str, arguments)], capture_output=True, text=True,
                               cwd=self.folder, timeout=harness.TIMEOUT_SECONDS, preexec_fn=confine)
 
     def assert_ends_with_5_until_there_are_enough(self, goes_well, *arguments):
@@ -121,6 +122,12 @@ class FewThreadsTest(MusterTest):
         self.assert_ends_with_5_until_there_are_enough(
             lambda done: "cannot connect" in done.stderr, "batch", "list", "--server", free_address(), "--timeout",
             "1m")
+
+    def test_a_service_without_threads_for_its_stores_says_so_and_does_not_wait_for_them(self):
+        done = self.with_threads(20, "--nats", f"nats://{free_address()}", "--listen", free_address(), "--metrics", "",
+                                 program="muster-processor")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertRegex(done.stderr, "muster-processor: cannot start a thread: .*ulimit -u")
 
 
 if __name__ == "__main__":
