@@ -14,6 +14,17 @@ Validator Of(const CLI::Validator& validator) {
   return {[validator](std::string& text) { return validator(text); }, validator.get_description()};
 }
 
+// CLI11's own complain of a range that ends with the largest number of all, in 309 digits.
+template <typename IsEnough>
+Validator AtLeast(const CLI::Validator& described, IsEnough is_enough) {
+  const auto look = [is_enough](std::string& text) -> std::string {
+    double number = 0;
+    if (!CLI::detail::lexical_cast(text, number)) return "'" + text + "' is not a number";
+    return is_enough(number) ? "" : text + " is too small";
+  };
+  return {look, described.get_description()};
+}
+
 CLI::Validator ForCli(const Validator& validator) {
   return CLI::Validator(validator.look, validator.type);
 }
@@ -23,8 +34,12 @@ CLI::Validator ForCli(const Validator& validator) {
 Validator Range(int low, int high) { return Of(CLI::Range(low, high)); }
 Validator Range(int64_t low, int64_t high) { return Of(CLI::Range(low, high)); }
 Validator Range(double low, double high) { return Of(CLI::Range(low, high)); }
-Validator PositiveNumber() { return Of(CLI::PositiveNumber); }
-Validator NonNegativeNumber() { return Of(CLI::NonNegativeNumber); }
+Validator PositiveNumber() {
+  return AtLeast(CLI::PositiveNumber, [](double number) { return number > 0; });
+}
+Validator NonNegativeNumber() {
+  return AtLeast(CLI::NonNegativeNumber, [](double number) { return number >= 0; });
+}
 Validator IsMember(const std::vector<std::string>& words) { return Of(CLI::IsMember(words)); }
 
 Option Option::Check(const Validator& validator) const {

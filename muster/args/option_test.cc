@@ -67,6 +67,17 @@ TEST_F(OptionTest, RefusesWhatItsChecksRefuse) {
   EXPECT_EQ(Complaint("--number 3 --word no"), "");
 }
 
+TEST_F(OptionTest, SaysInFewWordsThatANumberIsTooSmall) {
+  double price = 1;
+  int items = 1;
+  Add(&app_, "--price", &price, "Dollars").Check(NonNegativeNumber());
+  Add(&app_, "--items", &items, "So many").Check(PositiveNumber());
+  EXPECT_EQ(Complaint("--price=-5"), "--price: -5 is too small");
+  EXPECT_EQ(Complaint("--price=much"), "--price: 'much' is not a number");
+  EXPECT_EQ(Complaint("--items 0"), "--items: 0 is too small");
+  EXPECT_EQ(Complaint("--price 0 --items 1"), "");
+}
+
 TEST_F(OptionTest, TakesTheNumbersOfAnEnumerationThatAValidatorWrites) {
   Colour colour = Colour::kRed;
   std::vector<Colour> colours;
