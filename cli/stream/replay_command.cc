@@ -9,6 +9,7 @@
 #include "cli/server/options.h"
 #include "cli/stream/commands.h"
 #include "cli/stream/stream_admin.h"
+#include "muster/args/command.h"
 #include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "nlohmann/json.hpp"
@@ -42,7 +43,7 @@ absl::Status Replay(const ReplayCommandOptions& options, const Environment& envi
 }  // namespace
 
 void AddPartitionReplay(CLI::App* app, const Environment& environment) {
-  CLI::App* const family = app->get_subcommand("partition");
+  CLI::App* const family = args::FindSubcommand(app, "partition");
   const auto options = std::make_shared<ReplayCommandOptions>();
   CLI::App* const command =
       AddCommand(family, "replay", "Move a group's checkpoint of a stream, while the group runs",

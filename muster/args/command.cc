@@ -11,6 +11,10 @@ CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::st
   return parent->add_subcommand(name, about);
 }
 
+CLI::App* FindSubcommand(CLI::App* parent, const std::string& name) {
+  return parent->get_subcommand(name);
+}
+
 void Hide(CLI::App* command) { command->group(""); }
 
 void RequireSubcommand(CLI::App* command) { command->require_subcommand(1); }

@@ -13,6 +13,8 @@ namespace muster::args {
 
 // Adds the command `name` to `parent`, which owns it.
 CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& about);
+// The command of that name that `parent` has; it must have one.
+CLI::App* FindSubcommand(CLI::App* parent, const std::string& name);
 // Shows neither the command nor its name to people: another program calls it.
 void Hide(CLI::App* command);
 // One of its commands must be named.
