@@ -1,23 +1,25 @@
-# Precompiled headers, for clang: the headers of the standard library, Abseil, gRPC, nlohmann/json, CLI11 and
-# GoogleTest are most of what it compiles, and here each kind of target reads them once. With g++ 12 it is
-# not worth it (it saves a tenth, and warns of errors in the standard library). They hold headers of others
-# and what protoc writes of the gRPC services, and every file still includes what it uses: builds with g++ and the preset `threads` have none.
+# Precompiled headers: those of the standard library, Abseil, gRPC, nlohmann/json, CLI11 and GoogleTest are most of
+# what clang compiles, and here each kind of target reads them once. They hold headers of others
+# and what protoc writes of the gRPC services, and every file still includes what it uses: builds with the presets
+# `warnings` and `threads` have none. g++ has them in its release build alone and of the common ones only, which save it a sixth:
+# what it keeps of gRPC's or CLI11's headers takes longer to load than they take to read.
 #
 #   kind          for
-#   plain         libraries and programs
+#   plain, cold   libraries and programs; with g++ a library that is COLD (MusterLibrary.cmake) has its own
 #   grpc          those that see gRPC's headers, by a library that they name or by one below it
 #   tests         test programs
 #   tests_grpc    test programs that see gRPC's headers
 #   generated     what protoc writes
-set(headers_plain
+set(headers_common
   <algorithm> <atomic> <chrono> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
   <set> <sstream> <stop_token> <string> <thread> <utility> <variant> <vector>
   <absl/base/thread_annotations.h> <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h>
   <absl/functional/function_ref.h> <absl/status/status.h> <absl/status/statusor.h>
   <absl/strings/numbers.h> <absl/strings/str_cat.h> <absl/strings/str_join.h> <absl/strings/str_split.h>
-  <absl/strings/string_view.h> <absl/time/time.h> <absl/types/span.h> <nlohmann/json.hpp>)
+  <absl/strings/string_view.h> <absl/time/time.h> <absl/types/span.h>)
 set(services batch call job ledger mesh partition release report schedule stream worker)
 list(TRANSFORM services REPLACE "(.+)" "<muster/v1/\\1_service.grpc.pb.h>" OUTPUT_VARIABLE headers_of_services)
+set(headers_plain ${headers_common} <nlohmann/json.hpp>)
 set(headers_grpc ${headers_plain} <CLI/CLI.hpp> <grpcpp/grpcpp.h> <google/protobuf/message.h> ${headers_of_services})
 set(headers_tests ${headers_plain} <gmock/gmock.h> <gtest/gtest.h>)
 set(headers_tests_grpc ${headers_grpc} <gmock/gmock.h> <gtest/gtest.h>)
@@ -36,6 +38,33 @@ function(muster_sees_grpc result)
   endforeach()
   set(${result} OFF PARENT_SCOPE)
 endfunction()
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "")
+  # One for each degree of optimisation, which must be that of the files that read it.
+  foreach(kind plain cold)
+    add_library(muster_precompiled_${kind} OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/precompiled.cc)
+    target_link_libraries(muster_precompiled_${kind} PRIVATE muster_build_flags
+      absl::flat_hash_map absl::flat_hash_set absl::function_ref absl::span absl::status absl::statusor absl::strings
+      absl::time)
+    target_precompile_headers(muster_precompiled_${kind} PRIVATE ${headers_common})
+  endforeach()
+  target_compile_options(muster_precompiled_cold PRIVATE -Og)
+
+  function(muster_precompile target kind)
+    get_target_property(cold ${target} MUSTER_COLD)
+    if(cold)
+      target_precompile_headers(${target} REUSE_FROM muster_precompiled_cold)
+    else()
+      target_precompile_headers(${target} REUSE_FROM muster_precompiled_plain)
+    endif()
+  endfunction()
+  function(muster_precompile_generated target)
+  endfunction()
+  function(muster_precompile_programs folder)
+  endfunction()
+  return()
+endif()
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang OR CMAKE_DISABLE_PRECOMPILE_HEADERS OR MUSTER_FUZZ)
   function(muster_precompile target kind)
