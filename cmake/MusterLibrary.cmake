@@ -1,4 +1,4 @@
-# muster_library(NAME LAYER n [OPTIMISED] SRCS … DEPS … EXTERNAL …)
+# muster_library(NAME LAYER n [OPTIMISED|COLD] SRCS … DEPS … EXTERNAL …)
 # muster_test(NAME SRCS … DEPS … EXTERNAL … [LABELS …] [TIMEOUT seconds]
 #   [SHARDS n] [ONE_THREAD])
 #
@@ -9,7 +9,8 @@
 #   1. a library depends only on libraries of a strictly lower layer, so siblings never meet;
 #   2. a file includes only headers of its own folder and of the libraries that DEPS names.
 # DEPS are PUBLIC; EXTERNAL are third-party targets. Use EXTERNAL_PUBLIC where a header includes one. OPTIMISED:
-# its tests compute for long, so that it is optimised in every build.
+# its tests compute for long, so that it is optimised in every build. COLD: it does nothing for each transaction,
+# item or message, so that a release build spends little on optimising it (-Og).
 
 set_property(GLOBAL PROPERTY MUSTER_LIBRARIES "")
 
@@ -35,7 +36,7 @@ function(muster_check_includes owner own_folder deps)
 endfunction()
 
 function(muster_library name)
-  cmake_parse_arguments(ARG "OPTIMISED" "LAYER" "SRCS;DEPS;EXTERNAL;EXTERNAL_PUBLIC" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED;COLD" "LAYER" "SRCS;DEPS;EXTERNAL;EXTERNAL_PUBLIC" ${ARGN})
   foreach(dep ${ARG_DEPS})
     get_property(dep_layer GLOBAL PROPERTY MUSTER_LAYER_${dep})
     if("${dep_layer}" STREQUAL "")
@@ -70,12 +71,11 @@ function(muster_library name)
     if(ARG_OPTIMISED AND CMAKE_BUILD_TYPE STREQUAL "Debug")
       target_compile_options(muster_${name} PRIVATE -O1)
     else()
+      set_target_properties(muster_${name} PROPERTIES MUSTER_COLD "${ARG_COLD}")
       muster_precompile(muster_${name} plain ${ARG_DEPS})
     endif()
-    # The command line computes nothing for long: what it starts stands in the other folders. g++ takes a third
-    # less for it.
-    if(folder MATCHES "^cli/" AND CMAKE_BUILD_TYPE STREQUAL "Release")
-      target_compile_options(muster_${name} PRIVATE -O1)
+    if(ARG_COLD AND CMAKE_BUILD_TYPE STREQUAL "Release")
+      target_compile_options(muster_${name} PRIVATE -Og)
     endif()
   else()
     add_library(muster_${name} INTERFACE)

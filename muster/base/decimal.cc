@@ -300,7 +300,7 @@ std::string Decimal::ToString() const {
   std::string digits = Digits(Magnitude(units_));
   const size_t decimals = static_cast<size_t>(scale_);
   if (digits.size() <= decimals) digits.insert(0, decimals + 1 - digits.size(), '0');
-  if (decimals > 0) digits.insert(digits.size() - decimals, ".");
+  if (decimals > 0) digits.insert(digits.size() - decimals, 1, '.');
   return units_ < 0 ? absl::StrCat("-", digits) : digits;
 }
 
