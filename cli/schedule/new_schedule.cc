@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "muster/args/command.h"
 #include "muster/args/option.h"
 #include "muster/base/fingerprint.h"
@@ -93,9 +94,14 @@ absl::Status Change(const NewSchedule& to, base::Clock* clock, v1::ScheduleSpec*
   return absl::OkStatus();
 }
 
-// The service names fields of its API; here they are options.
-absl::Status InOptions(const absl::Status& refused) {
+// The service names fields of its API; here they are options. `content` is the user's word for what
+// the batches consist of.
+absl::Status InOptions(const absl::Status& refused, absl::string_view content) {
   if (!absl::IsInvalidArgument(refused)) return refused;
+  absl::string_view why = refused.message();
+  if (absl::ConsumePrefix(&why, "content: ")) {
+    return absl::InvalidArgumentError(absl::StrCat(content, ": ", why));
+  }
   return absl::InvalidArgumentError(
       absl::StrReplaceAll(refused.message(), {{"spec.at", "--at"},
                                               {"spec.catch_up", "--catch-up"},
@@ -176,7 +182,7 @@ absl::StatusOr<v1::Schedule> CreateSchedule(const NewSchedule& schedule, const M
     request.mutable_spec()->set_name(NameFor(schedule, request));
   }
   auto response = mesh.Call(&v1::ScheduleService::Stub::CreateSchedule, request);
-  if (!response.ok()) return InOptions(response.status());
+  if (!response.ok()) return InOptions(response.status(), schedule.input);
   return std::move(*response->mutable_schedule());
 }
 
@@ -194,7 +200,9 @@ absl::StatusOr<v1::Schedule> UpdateSchedule(const ScheduleChanges& changes, cons
   MUSTER_RETURN_IF_ERROR(Change(changes.made, clock, request.mutable_spec()));
   request.set_expected_revision(changes.revision.value_or(found.schedule().revision()));
   auto response = mesh.Call(&v1::ScheduleService::Stub::UpdateSchedule, request);
-  if (!response.ok()) return InOptions(response.status());
+  if (!response.ok()) {
+    return InOptions(response.status(), "the content that it was made with");
+  }
   return std::move(*response->mutable_schedule());
 }
 

@@ -85,6 +85,14 @@ TEST_F(ScheduleCommandTest, TheSameAgainIsFineAndAnotherIsNot) {
   EXPECT_THAT(done.err, HasSubstr("there is another schedule 'nightly': delete it first"));
 }
 
+TEST_F(ScheduleCommandTest, NamesTheFileThatTheJobCannotRead) {
+  std::ofstream(input_) << "price\n1\n";
+  for (const Done& done : {Create("nightly", {"--cron", "@daily"}), Submit({"--in", "1h"})}) {
+    EXPECT_EQ(done.code, kError);
+    EXPECT_THAT(done.err, HasSubstr(input_ + ": the input has no column 'amount'"));
+  }
+}
+
 TEST_F(ScheduleCommandTest, UpdatesWhatIsNamedAndKeepsTheRest) {
   EXPECT_EQ(Create("nightly", {"--cron", "0 3 * * *", "--time-zone", "Europe/Berlin", "--sla",
                                "10m", "--label", "team=billing", "--catch-up", "all"})
@@ -184,7 +192,7 @@ TEST_F(ScheduleCommandTest, RefusesWhatMakesNoSense) {
   std::ofstream(input_) << std::string(schedule::kMaxContentBytes + 1, '1');
   EXPECT_THAT(Create("a", {"--cron", "@daily"}).err, HasSubstr("a schedule takes at most 3MiB"));
   std::ofstream(input_, std::ios::trunc).flush();
-  EXPECT_THAT(Create("a", {"--cron", "@daily"}).err, HasSubstr("content: must have 1 to"));
+  EXPECT_THAT(Create("a", {"--cron", "@daily"}).err, HasSubstr(input_ + ": must have 1 to"));
   EXPECT_THAT(schedules_.List().value(), ::testing::IsEmpty());
 }
 

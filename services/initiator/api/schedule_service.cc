@@ -12,12 +12,14 @@
 #include "muster/base/names.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
+#include "muster/input/byte_source.h"
 #include "muster/rpc/paging.h"
 #include "muster/rpc/server.h"
 #include "muster/rpc/status.h"
 #include "muster/schedule/calendar.h"
 #include "muster/schedule/limits.h"
 #include "muster/schedule/plan.h"
+#include "services/initiator/batch/source.h"
 #include "services/initiator/submit/submissions.h"
 
 namespace muster::initiator::api {
@@ -41,6 +43,14 @@ v1::ScheduleEntry EntryOf(const v1::ScheduleRecord& record) {
   entry.set_name(record.spec().name());
   entry.set_id(record.id());
   return entry;
+}
+
+// All batches of the schedule consist of `content`: one that the job cannot read would make each of
+// them fail.
+absl::Status CheckReadable(absl::string_view content, const job::JobDefinition& job) {
+  const absl::Status fits = batch::CheckNewContent(input::TextSource(content), job.input);
+  if (!absl::IsInvalidArgument(fits)) return fits;
+  return rpc::BadField("content", fits.message());
 }
 
 }  // namespace
@@ -71,13 +81,22 @@ void ScheduleService::Fill(const v1::ScheduleRecord& record, v1::Schedule* sched
   }
 }
 
-absl::Status ScheduleService::Check(const v1::ScheduleSpec& spec) const {
+absl::StatusOr<job::JobDefinition> ScheduleService::Check(const v1::ScheduleSpec& spec) const {
   MUSTER_RETURN_IF_ERROR(muster::schedule::CheckSpec(spec));
   v1::ScheduleRecord draft;
   *draft.mutable_spec() = spec;
   MUSTER_RETURN_IF_ERROR(
       submit::CheckHeader(schedule::HeaderOf(draft, /*request_id=*/"any"), "spec"));
-  return deps_.jobs->GetDefinition(spec.job()).status();
+  return deps_.jobs->GetDefinition(spec.job());
+}
+
+absl::Status ScheduleService::CheckContentFor(const v1::ScheduleSpec& spec,
+                                              const job::JobDefinition& job) const {
+  const absl::StatusOr<StoredSchedule> stored = deps_.store->Find(spec.name());
+  if (absl::IsNotFound(stored.status())) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(stored.status());
+  MUSTER_ASSIGN_OR_RETURN(const std::string content, deps_.store->Content(stored->record));
+  return CheckReadable(content, job);
 }
 
 grpc::Status ScheduleService::CreateSchedule(grpc::ServerContext* context,
@@ -86,7 +105,8 @@ grpc::Status ScheduleService::CreateSchedule(grpc::ServerContext* context,
   return rpc::Answer(*context, [&]() -> absl::Status {
     const v1::ScheduleSpec& spec = request->spec();
     MUSTER_RETURN_IF_ERROR(muster::schedule::CheckContent(request->content()));
-    MUSTER_RETURN_IF_ERROR(Check(spec));
+    MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, Check(spec));
+    MUSTER_RETURN_IF_ERROR(CheckReadable(request->content(), job));
     const bool is_past = spec.has_at() && base::FromProto(spec.at()) <= deps_.clock->Now();
     // A call that is repeated may come after the time.
     if (is_past && absl::IsNotFound(deps_.store->Find(spec.name()).status())) {
@@ -107,7 +127,8 @@ grpc::Status ScheduleService::UpdateSchedule(grpc::ServerContext* context,
                                              const v1::UpdateScheduleRequest* request,
                                              v1::UpdateScheduleResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
-    MUSTER_RETURN_IF_ERROR(Check(request->spec()));
+    MUSTER_ASSIGN_OR_RETURN(const job::JobDefinition job, Check(request->spec()));
+    MUSTER_RETURN_IF_ERROR(CheckContentFor(request->spec(), job));
     const std::optional<uint64_t> expected = request->has_expected_revision()
                                                  ? std::optional(request->expected_revision())
                                                  : std::nullopt;

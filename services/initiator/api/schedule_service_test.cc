@@ -169,7 +169,8 @@ class SchedulesTest : public ::testing::TestWithParam<HomeMaker> {
 };
 
 TEST_P(SchedulesTest, EachOccurrenceIsSubmittedOnceByOneOfTwoInitiators) {
-  const std::string long_content(muster::schedule::kMaxRecordedContentBytes + 1, '1');
+  const std::string long_content =
+      "amount\n" + std::string(muster::schedule::kMaxRecordedContentBytes, '1');
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(Create(i % 2 == 0 ? a_ : b_, absl::StrCat("s", i), "* * * * *",
                        i == 4 ? long_content : "amount\n1\n")
@@ -289,6 +290,29 @@ TEST_P(SchedulesTest, WhatNoBatchOfItCouldHaveIsRefused) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("spec.tenant"));
   EXPECT_TRUE(absl::IsNotFound(Get(a_, "x").status()));
+}
+
+TEST_P(SchedulesTest, ContentThatTheJobCannotReadIsRefusedWhenItIsMadeAndWhenItIsUpdated) {
+  const absl::Status gzip = Create(a_, "x", "@daily", "\x1f\x8b\x08");
+  EXPECT_EQ(gzip.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(gzip.message(), ::testing::StartsWith("content: "));
+  const absl::Status column = Create(a_, "x", "@daily", "price\n1\n");
+  EXPECT_EQ(column.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(column.message(), ::testing::HasSubstr("amount"));
+  EXPECT_TRUE(absl::IsNotFound(Get(a_, "x").status()));
+
+  ASSERT_TRUE(Create(a_, "x", "@daily").ok());
+  ASSERT_TRUE(a_.jobs.Apply(job::JobText("prices", "price"), std::nullopt).ok());
+  v1::UpdateScheduleRequest request;
+  *request.mutable_spec() = Get(a_, "x")->spec();
+  request.mutable_spec()->set_job("prices");
+  v1::UpdateScheduleResponse response;
+  grpc::ServerContext context;
+  const absl::Status update =
+      rpc::FromGrpc(a_.service.UpdateSchedule(&context, &request, &response));
+  EXPECT_EQ(update.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(update.message(), ::testing::HasSubstr("price"));
+  EXPECT_EQ(Get(a_, "x")->spec().job(), "shop");
 }
 
 std::vector<HomeMaker> HomeMakers() {

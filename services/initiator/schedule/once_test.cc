@@ -33,6 +33,7 @@
 namespace muster::initiator::schedule {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -57,7 +58,7 @@ class OnceTest : public ::testing::Test {
     spec.set_name("hourly");
     spec.set_job("shop");
     spec.set_cron("0 * * * *");
-    EXPECT_TRUE(schedules_.Create(spec, "key\n1\n").ok());
+    EXPECT_TRUE(schedules_.Create(spec, "amount\n1\n").ok());
     clock_.Advance(absl::Hours(1));
   }
 
@@ -215,6 +216,26 @@ TEST_F(OnceTest, ABatchIsNotDeletedWhileItsOccurrenceCannotBeSettled) {
   TakeOver();
   ExpectOnly(batch);
   EXPECT_TRUE(initiators_["a"].remover->Delete(batch).ok());
+}
+
+// A job was applied once more, with its column renamed: each occurrence made a batch that was
+// cancelled at once, and the schedule counted it as submitted and named no problem.
+TEST_F(OnceTest, ContentThatTheJobCannotReadAnyMoreIsARefusalAndMakesNoBatch) {
+  ASSERT_TRUE(jobs_.Apply(job::JobText("shop", "price"), std::nullopt).ok());
+  Initiator& a = initiators_["a"];
+  a.runner->Start();
+  clock_.AwaitSleepers(1);
+  EXPECT_THAT(Record().problem(), HasSubstr("price"));
+  EXPECT_EQ(Record().submitted(), 0);
+  EXPECT_THAT(*a.ledger->ListOpen(), IsEmpty());
+  ASSERT_TRUE(jobs_.Apply(job::JobText("shop"), std::nullopt).ok());
+  for (absl::Duration passed; passed < absl::Minutes(1); passed += kLookInterval) {
+    clock_.Advance(kLookInterval);
+    clock_.AwaitSleepers(1);
+  }
+  EXPECT_EQ(Record().problem(), "");
+  EXPECT_EQ(Record().submitted(), 1);
+  EXPECT_THAT(*a.ledger->ListOpen(), SizeIs(1));
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ absl::StatusOr<uint64_t> SubmitWhole(const SubmitTools& tools, const v1::SubmitH
   if (content.size() <= batch::kMaxInlineContentBytes) {
     whole = batch::InlineContent{content, base::Fingerprint(content)};
   }
-  const absl::StatusOr<ledger::Batch> begun = tools.submissions->Begin(header, whole);
+  const absl::StatusOr<ledger::Batch> begun =
+      tools.submissions->Begin(header, whole, {.content = content});
   if (const auto batch = BatchIn(begun.status()); batch.has_value()) return *batch;
   MUSTER_RETURN_IF_ERROR(begun.status());
   if (begun->state != ledger::BatchState::kOpen) return begun->number;
