@@ -2,7 +2,6 @@
 
 // muster stream create | list | describe | append | read | delete
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "cli/output/environment.h"
 #include "cli/output/format.h"
 #include "cli/server/options.h"
+#include "cli/stream/append_lines.h"
 #include "cli/stream/commands.h"
 #include "cli/stream/stream_admin.h"
 #include "muster/args/command.h"
@@ -39,9 +39,7 @@ struct StreamCommandOptions {
   int partitions = 4;
   std::string retention = "7d";
   int64_t max_bytes = 0;
-  int partition = stream::EventProducer::kAnyPartition;
-  std::string key;
-  std::string separator;
+  LineOptions lines;
   int64_t from = 1;
   int64_t max = 100;
   std::string wait = "0s";
@@ -121,45 +119,18 @@ absl::Status Describe(const StreamCommandOptions& options, StreamAdmin* admin,
   return absl::OkStatus();
 }
 
-stream::NewEvent EventOf(std::string line, const StreamCommandOptions& options) {
-  stream::NewEvent event{.key = options.key};
-  const size_t at = options.separator.empty() ? std::string::npos : line.find(options.separator);
-  if (at != std::string::npos) {
-    event.key = line.substr(0, at);
-    line.erase(0, at + options.separator.size());
-  }
-  event.body = std::move(line);
-  return event;
-}
-
-absl::Status Send(stream::EventProducer* producer, std::vector<stream::NewEvent> events,
-                  const StreamCommandOptions& options, int64_t* sent) {
-  for (const auto& place : producer->SendAll(std::move(events), options.partition)) {
-    if (!place.ok()) {
-      return base::Annotate(place.status(), absl::StrCat("after ", *sent, " events"));
-    }
-    ++*sent;
-  }
-  return absl::OkStatus();
-}
-
-// Sends while it reads, so that any number of lines goes through.
 absl::Status Append(const StreamCommandOptions& options, StreamAdmin* admin,
                     const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(
       const auto producer,
       stream::EventProducer::Open(admin->events(), options.name, {}, environment.clock));
   int64_t sent = 0;
-  std::vector<stream::NewEvent> events;
-  size_t bytes = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    events.push_back(EventOf(std::move(line), options));
-    bytes += stream::SizeOf(events.back());
-    if (events.size() < stream::kMaxAppendEvents && bytes < stream::kMaxBodyBytes) continue;
-    MUSTER_RETURN_IF_ERROR(Send(producer.get(), std::exchange(events, {}), options, &sent));
-    bytes = 0;
+  const absl::Status appended = AppendLines(producer.get(), options.lines, &sent);
+  if (!appended.ok()) {
+    return base::Annotate(appended,
+                          absl::StrCat("appended: ", Counted(static_cast<uint64_t>(sent), "event"),
+                                       "; failed"));
   }
-  MUSTER_RETURN_IF_ERROR(Send(producer.get(), std::move(events), options, &sent));
   const ordered_json json = {{"stream", options.name}, {"events", sent}};
   if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
   *environment.out << "appended: " << Counted(static_cast<uint64_t>(sent), "event") << "\n";
@@ -272,14 +243,14 @@ void AddStream(CLI::App* app, const Environment& environment) {
   add_for_one({"describe", "What each partition of a stream keeps"}, Access::kLook, Describe);
   CLI::App* const append = add_for_one(
       {"append", "Append an event for each line of standard input"}, Access::kChange, Append);
-  const args::Option key = args::Add(append, "--key", &options->key, "Of all these events");
-  args::Add(append, "--separator", &options->separator, "What ends the key in each line")
+  const args::Option key = args::Add(append, "--key", &options->lines.key, "Of all these events");
+  args::Add(append, "--separator", &options->lines.separator, "What ends the key in each line")
       .Excludes(key)
       .Check([](const std::string& text) -> std::string {
         return text.empty() ? "an empty text ends no key; without --separator events have none"
                             : "";
       });
-  args::Add(append, "--partition", &options->partition, "Where to, instead of where the key leads")
+  args::Add(append, "--partition", &options->lines.partition, "Where to, instead of where the key leads")
       .Check(args::NonNegativeNumber());
   CLI::App* const read =
       add({"read", "Events of a partition from an offset on"}, Access::kLook, Read);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // muster stream and muster partition replay, here and on a mesh.
+#include <cerrno>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,15 +25,34 @@ using ::testing::Not;
 // Standard input, while it lives.
 class Input {
  public:
-  explicit Input(const std::string& text) : text_(text), before_(std::cin.rdbuf(text_.rdbuf())) {}
+  explicit Input(const std::string& text) : Input(std::make_unique<std::stringbuf>(text)) {}
+  explicit Input(std::unique_ptr<std::streambuf> text)
+      : text_(std::move(text)), before_(std::cin.rdbuf(text_.get())) {}
   ~Input() {
     std::cin.rdbuf(before_);
     std::cin.clear();
   }
 
  private:
-  std::istringstream text_;
+  const std::unique_ptr<std::streambuf> text_;
   std::streambuf* const before_;
+};
+
+// An input whose read fails once `text` is read.
+class FailingInput : public std::streambuf {
+ public:
+  explicit FailingInput(std::string text) : text_(std::move(text)) {
+    setg(text_.data(), text_.data(), text_.data() + text_.size());
+  }
+
+ protected:
+  int_type underflow() override {
+    errno = EISDIR;
+    throw std::ios_base::failure("read");
+  }
+
+ private:
+  std::string text_;
 };
 
 class StreamCommandTest : public ClientTest {
@@ -99,6 +121,28 @@ TEST_F(StreamCommandTest, RefusesASeparatorThatIsEmpty) {
   EXPECT_EQ(refused.code, kUsage);
   EXPECT_THAT(refused.err, HasSubstr("--separator: an empty text ends no key"));
   EXPECT_EQ(events_->Extent("homes", 0).value().count(), 0);
+}
+
+// It said that one event was appended, and four were, some of them from behind the bad line.
+TEST_F(StreamCommandTest, ALineThatIsNoEventIsNamedAndNothingBehindItIsAppended) {
+  ASSERT_TRUE(events_->Create("homes", {.partitions = 2}).ok());
+  const Input lines("a:1\nb:2\n" + std::string(2000, 'k') + ":3\nc:4\nd:5\n");
+  const Done failed = RunOnServer({"stream", "append", "homes", "--separator", ":"});
+  EXPECT_EQ(failed.code, kError);
+  EXPECT_THAT(failed.err, HasSubstr("appended: 2 events; failed: line 3: key of an event: 2000"));
+  EXPECT_EQ(events_->Extent("homes", 0)->count() + events_->Extent("homes", 1)->count(), 2);
+}
+
+// A directory was taken for an empty input: "appended: 0 events", and the exit code of a success.
+TEST_F(StreamCommandTest, AnInputThatCannotBeReadIsNoEnd) {
+  ASSERT_TRUE(events_->Create("homes", {.partitions = 1}).ok());
+  const Input lines(std::make_unique<FailingInput>("one\ntwo\nhalf of thr"));
+  const Done failed = RunOnServer({"stream", "append", "homes"});
+  EXPECT_EQ(failed.code, kError);
+  EXPECT_EQ(failed.out, "");
+  EXPECT_THAT(failed.err,
+              HasSubstr("appended: 2 events; failed: standard input: Is a directory"));
+  EXPECT_EQ(events_->Extent("homes", 0)->count(), 2);
 }
 
 TEST_F(StreamCommandTest, ShowsBytesThatAreNoText) {

@@ -37,6 +37,18 @@ class OutputTest(MusterTest):
         self.assertEqual([lock.name for lock in locks if lock.stat().st_size > 0], [])
         self.assertEqual(self.muster("check", "--data-dir", self.data_dir).returncode, 0)
 
+    def test_an_input_that_cannot_be_read_is_not_an_empty_one(self):
+        here = ["--data-dir", str(self.folder / "streams")]
+        self.assertEqual(self.muster("stream", "create", "homes", *here).returncode, 0)
+        append = [MUSTER, "stream", "append", "homes", *here]
+        for redirect, why in (("< /", "Is a directory"), ("<&-", "Bad file descriptor")):
+            done = subprocess.run(["sh", "-c", f'exec "$@" {redirect}', "sh", *append], capture_output=True, text=True,
+                                  timeout=harness.TIMEOUT_SECONDS)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), redirect)
+            self.assertIn(why, done.stderr)
+        done = subprocess.run(append, input="", capture_output=True, text=True, timeout=harness.TIMEOUT_SECONDS)
+        self.assertEqual((done.returncode, done.stdout), (0, "appended: 0 events\n"), done.stderr)
+
     def test_a_file_that_may_not_grow_is_an_error_with_words(self):
         done = subprocess.run(
             ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", MUSTER, "run", str(harness.RETAIL_JOB), "--input",
