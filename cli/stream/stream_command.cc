@@ -149,7 +149,11 @@ ordered_json EventJson(const stream::Event& event) {
   add("key", event.key);
   add("body", event.body);
   for (const auto& [name, value] : event.properties) {
-    json["properties"][name] = base::IsValidUtf8(value) ? value : absl::Base64Escape(value);
+    if (base::IsValidUtf8(value)) {
+      json["properties"][name] = value;
+    } else {
+      json["properties_base64"][name] = absl::Base64Escape(value);
+    }
   }
   return json;
 }
@@ -193,9 +197,11 @@ absl::Status Delete(const StreamCommandOptions& options, StreamAdmin* admin,
 }
 
 std::string RefuseDuration(const std::string& text) {
-  return text == "forever" || base::ParseDuration(text).ok()
-             ? ""
-             : absl::StrCat("'", text, "' is no time like 30s");
+  return base::ParseDuration(text).ok() ? "" : absl::StrCat("'", text, "' is no time like 30s");
+}
+
+std::string RefuseRetention(const std::string& text) {
+  return text == "forever" ? "" : RefuseDuration(text);
 }
 
 // One verb of the family.
@@ -236,7 +242,7 @@ void AddStream(CLI::App* app, const Environment& environment) {
       .Check(args::Range(1, stream::kMaxPartitions));
   args::Add(create, "--retention", &options->retention, "How long events are kept, or forever")
       .CaptureDefaultStr()
-      .Check(RefuseDuration);
+      .Check(RefuseRetention);
   args::Add(create, "--max-bytes", &options->max_bytes, "Of a partition; 0: no bound")
       .Check(args::NonNegativeNumber());
   add({"list", "All streams"}, Access::kLook, List);

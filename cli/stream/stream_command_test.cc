@@ -152,6 +152,24 @@ TEST_F(StreamCommandTest, ShowsBytesThatAreNoText) {
               HasSubstr("\"body_base64\":\"/wA=\""));
 }
 
+// They were base64 beside others that are text, and nothing told the one from the other.
+TEST_F(StreamCommandTest, ShowsPropertiesThatAreNoTextApart) {
+  ASSERT_TRUE(events_->Create("raw", {.partitions = 1}).ok());
+  const stream::Properties properties = {{"kind", "door"}, {"seal", "\xff\xfe"}};
+  ASSERT_TRUE(events_->Append("raw", 0, {{.body = "x", .properties = properties}}).ok());
+  EXPECT_THAT(RunOnServer({"stream", "read", "raw/0", "-o", "json"}).out,
+              HasSubstr("\"properties\":{\"kind\":\"door\"},\"properties_base64\":{\"seal\":\"//4=\"}"));
+}
+
+// Its option took it, and then the command failed: only retention has no end.
+TEST_F(StreamCommandTest, AWaitForEverIsNoOption) {
+  ASSERT_TRUE(events_->Create("raw", {.partitions = 1}).ok());
+  const Done refused = RunOnServer({"stream", "read", "raw/0", "--wait", "forever"});
+  EXPECT_EQ(refused.code, kUsage);
+  EXPECT_THAT(refused.err, HasSubstr("--wait: 'forever' is no time like 30s"));
+  EXPECT_EQ(RunOnServer({"stream", "create", "kept", "--retention", "forever"}).code, kOk);
+}
+
 TEST_F(StreamCommandTest, MovesTheCheckpointOfAGroup) {
   ASSERT_TRUE(events_->Create("homes", {.partitions = 1}).ok());
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(events_->Append("homes", 0, {{.body = "x"}}).ok());
