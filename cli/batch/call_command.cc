@@ -18,6 +18,7 @@
 #include "cli/output/record_writer.h"
 #include "cli/server/mesh_client.h"
 #include "cli/server/options.h"
+#include "muster/args/command.h"
 #include "muster/args/option.h"
 #include "muster/base/status.h"
 #include "muster/v1/call_service.grpc.pb.h"
@@ -49,6 +50,10 @@ absl::StatusOr<v1::CallRequest> RequestOf(const CallOptions& options) {
 }
 
 absl::Status Call(const CallOptions& options, const Environment& environment) {
+  // All columns would be absent, and a record that is empty would be counted.
+  if (options.request.record().empty() && options.fields.empty()) {
+    args::RefuseMissing("RECORD or --field");
+  }
   MUSTER_ASSIGN_OR_RETURN(const v1::CallRequest request, RequestOf(options));
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
                           MeshClient::Open(options.common, "records are taken by a server"));
@@ -92,8 +97,8 @@ void AddCall(CLI::App* app, const Environment& environment) {
       .Repeatable()
       .TypeName("NAME=TEXT")
       .Excludes(record);
-  args::Add(call, "--request-id", &*options->request.mutable_request_id(),
-            "Repeating the command with the same id finds the same answer, and counts once")
+  AddRequestId(call, "Repeating the command with the same id finds the same answer, and counts once",
+               options->request.mutable_request_id())
       .TypeName("ID");
   AddRecordFormat(call, &options->format);
 }

@@ -87,6 +87,23 @@ TEST_F(CallCommandTest, SendsColumnsByTheirNames) {
   EXPECT_EQ(Call({"scores", "ann,1", "--field", "name=ann"}).code, kUsage);
 }
 
+// A variable that was not set: each repetition of the command counted the record once more.
+TEST_F(CallCommandTest, AnEmptyRequestIdIsNotTakenForNone) {
+  const Done done = Call({"scores", "ann,1", "--request-id", ""});
+  EXPECT_EQ(done.code, kUsage);
+  EXPECT_THAT(done.err, HasSubstr("--request-id: an empty text names no submission"));
+  EXPECT_EQ(calls_.called.job(), "") << "nothing is submitted";
+}
+
+TEST_F(CallCommandTest, WithoutARecordNoneIsSubmitted) {
+  const Done done = Call({"scores"});
+  EXPECT_EQ(done.code, kUsage);
+  EXPECT_THAT(done.err, HasSubstr("RECORD or --field"));
+  EXPECT_EQ(Call({"scores", ""}).code, kUsage) << "a variable that was not set";
+  EXPECT_EQ(calls_.called.job(), "");
+  EXPECT_EQ(Call({"scores", "--field", "name="}).code, kOk) << "it is meant to be empty";
+}
+
 TEST_F(CallCommandTest, SaysWhyARecordIsNotAccepted) {
   calls_.answer.mutable_rejected()->set_reason("no such customer");
   const Done rejected = Call({"scores", "ann,1"});

@@ -301,9 +301,10 @@ void AddSubmitVerbs(CLI::App* batch, const Environment& environment) {
   args::Add(submit, "JOB", &options->job, "The job's name").Required();
   args::Add(submit, "--input", &options->input, "The file with the transactions").Required();
   const args::Option request_id =
-      args::Add(submit, "--request-id", &options->request_id,
-                "Names this submission; the same id never makes a second batch. Without "
-                "it, the content does");
+      AddRequestId(submit,
+                   "Names this submission; the same id never makes a second batch. Without it, the "
+                   "content does",
+                   &options->request_id);
   args::Add(submit, "--handler-version", &options->handler_version,
             "The version that the batch is bound to; without it, the job's present one, or "
             "none while no processor has the job");

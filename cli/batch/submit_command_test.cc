@@ -122,6 +122,7 @@ TEST_F(SubmitCommandTest, SaysThatNothingIsKnownOfAnUploadThatIsStoppedBeforeItI
   const std::string stopped =
       "muster: stopped before the initiator said that it has accepted a batch; run the same "
       "command again";
+  EXPECT_EQ(Submit({"--request-id", ""}).code, kUsage);
   const Done named = Submit({"--request-id", "march"});
   EXPECT_EQ(named.code, kInterrupted);
   EXPECT_EQ(named.err, stopped + " to go on: request id march never makes a second batch\n");

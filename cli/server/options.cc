@@ -174,6 +174,13 @@ void AddLabels(CLI::App* command, const char* about, item::Labels* labels) {
       .Repeatable();
 }
 
+args::Option AddRequestId(CLI::App* command, const char* about, std::string* id) {
+  return args::Add(command, "--request-id", id, about)
+      .Check([](const std::string& text) -> std::string {
+        return text.empty() ? "an empty text names no submission" : "";
+      });
+}
+
 void AddTraceparent(CLI::App* command, std::string* traceparent) {
   args::Add(command, "--traceparent", traceparent,
             "W3C trace that the batch belongs to; without it, TRACEPARENT of the "

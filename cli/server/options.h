@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "cli/output/environment.h"
+#include "muster/args/option.h"
 #include "muster/base/trace_context.h"
 #include "muster/item/labels.h"
 
@@ -71,6 +72,10 @@ inline constexpr char kSubmittedSla[] =
 // Adds `--label NAME=VALUE`, repeatable, into `labels`, which outlives the app. `about` is its
 // help.
 void AddLabels(CLI::App* command, const char* about, item::Labels* labels);
+
+// Adds `--request-id`, into `id`, which outlives the app. `about` is its help. An empty one, such as
+// of a variable that is not set, is refused: it would be taken for none.
+args::Option AddRequestId(CLI::App* command, const char* about, std::string* id);
 
 // The trace that a submission belongs to: the one that the command line names, or the one in which
 // muster was started.
