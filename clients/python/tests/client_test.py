@@ -41,6 +41,16 @@ class ClientTest(unittest.TestCase):
         self.addCleanup(self.client.close)
 
 
+class ScheduleTest(ClientTest):
+    def test_a_time_zone_beside_a_time_is_refused_and_not_dropped(self):
+        # It was submitted at 3 o'clock of the machine that asked for it.
+        when = {"at": datetime.datetime(2030, 1, 1, 3), "time_zone": "Europe/Berlin"}
+        with self.assertRaisesRegex(ValueError, "time_zone is for cron"):
+            self.client.create_schedule("soon", "billing", b"amount\n1\n", **when)
+        with self.assertRaisesRegex(ValueError, "time_zone is for cron"):
+            self.client.update_schedule("soon", "billing", **when)
+
+
 class FakeCalls(call_service_pb2_grpc.CallServiceServicer):
     """Answers the first `failures` calls with Unavailable."""
 

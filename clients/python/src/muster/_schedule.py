@@ -109,6 +109,8 @@ def to_spec(name: str, job: str, cron: str, time_zone: str, at: datetime.datetim
             catch_up: CatchUp, batches: BatchOptions) -> schedule_pb2.ScheduleSpec:
     if cron and at is not None:
         raise ValueError("a schedule occurs by cron or at a time, not both")
+    if time_zone and at is not None:
+        raise ValueError("time_zone is for cron: give the datetime that it occurs at its tzinfo instead")
     spec = schedule_pb2.ScheduleSpec(
         name=name, job=job, catch_up=schedule_pb2.CatchUp.Name(int(catch_up.value)),
         tenant=batches.tenant, labels=batches.labels or {})

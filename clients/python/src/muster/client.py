@@ -292,7 +292,8 @@ class Client:
                         tenant: str = "", sla: datetime.timedelta | None = None,
                         labels: Mapping[str, str] | None = None) -> Schedule:
         """Has batches of `content`, at most 3 MiB, submitted by the five fields of `cron` as the clock of
-        `time_zone` shows them ("Europe/Berlin"; UTC without one), or once, `at` a time.
+        `time_zone` shows them ("Europe/Berlin"; UTC without one), or once, `at` a time, which is local
+        unless it has a tzinfo.
 
         `content` is what `submit` takes; the other arguments are those of each batch. The same call
         again changes nothing. AlreadyExists, as a MusterError: another schedule has the name.
