@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 
@@ -23,6 +26,11 @@ Validator AtLeast(const CLI::Validator& described, IsEnough is_enough) {
     return is_enough(number) ? "" : text + " is too small";
   };
   return {look, described.get_description()};
+}
+
+// To the C library, "-1" is the largest number that has no sign.
+std::string RefuseSign(const std::string& text) {
+  return text.rfind('-', 0) == 0 ? text + " is too small" : "";
 }
 
 CLI::Validator ForCli(const Validator& validator) {
@@ -111,7 +119,12 @@ size_t Option::count() const { return option_->count(); }
 
 template <typename T>
 Option Add(CLI::App* app, const std::string& name, T* value, const std::string& help) {
-  return Option(app->add_option(name, *value, help));
+  const Option option(app->add_option(name, *value, help));
+  if constexpr (std::is_same_v<T, uint64_t> || std::is_same_v<T, std::optional<uint64_t>> ||
+                std::is_same_v<T, std::vector<uint64_t>>) {
+    return option.Check(RefuseSign);
+  }
+  return option;
 }
 
 template Option Add(CLI::App*, const std::string&, std::string*, const std::string&);

@@ -78,6 +78,20 @@ TEST_F(OptionTest, SaysInFewWordsThatANumberIsTooSmall) {
   EXPECT_EQ(Complaint("--price 0 --items 1"), "");
 }
 
+// -1 was 18446744073709551615.
+TEST_F(OptionTest, ANumberWithoutASignIsNotNegative) {
+  uint64_t batch = 0;
+  std::optional<uint64_t> revision;
+  std::vector<uint64_t> batches;
+  Add(&app_, "--batch", &batch, "One");
+  Add(&app_, "--revision", &revision, "Perhaps");
+  Add(&app_, "--batches", &batches, "Some").Repeatable();
+  for (const char* option : {"--batch", "--revision", "--batches"}) {
+    EXPECT_THAT(Complaint(std::string(option) + " -1"), HasSubstr(": -1 is too small"));
+    EXPECT_EQ(Complaint(std::string(option) + " 1"), "");
+  }
+}
+
 TEST_F(OptionTest, TakesTheNumbersOfAnEnumerationThatAValidatorWrites) {
   Colour colour = Colour::kRed;
   std::vector<Colour> colours;
