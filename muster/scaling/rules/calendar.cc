@@ -78,6 +78,11 @@ absl::StatusOr<Stretch> ParseStretch(const CronField& field, absl::string_view t
     }
     if (*first > *last) {
       const int end = field.max == 7 ? 6 : field.max;  // the 7th day of the week is the 0th
+      if (*first > end) {
+        return BadField(field, text,
+                        absl::StrCat("begins after it ends; before other days, Sunday is ",
+                                     field.min, ": ", field.min, "-", ends[1]));
+      }
       return BadField(field, text,
                       absl::StrCat("begins after it ends; over the end it is two ranges: ", ends[0],
                                    "-", end, ",", field.min, "-", ends[1]));

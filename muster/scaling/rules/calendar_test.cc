@@ -101,6 +101,7 @@ TEST(CronTest, NamesTheFieldOfAMistake) {
   EXPECT_THAT(MistakeIn("0 0 * * fri-mon"),
               HasSubstr("over the end it is two ranges: fri-6,0-mon"));
   EXPECT_THAT(Set(Parsed("0 0 * * fri-6,0-mon").weekdays), ElementsAre(0, 1, 5, 6));
+  EXPECT_THAT(MistakeIn("0 0 * * 7-1"), HasSubstr("before other days, Sunday is 0: 0-1"));
   EXPECT_THAT(MistakeIn("5/10 0 * * *"), HasSubstr("has a step without a range"));
   EXPECT_THAT(MistakeIn("*/0 0 * * *"), HasSubstr("no number above 0"));
   EXPECT_THAT(MistakeIn("*/90 * * * *"),
