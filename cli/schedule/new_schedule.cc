@@ -94,16 +94,17 @@ absl::Status Change(const NewSchedule& to, base::Clock* clock, v1::ScheduleSpec*
   return absl::OkStatus();
 }
 
-// The service names fields of its API; here they are options. `content` is the user's word for what
-// the batches consist of.
-absl::Status InOptions(const absl::Status& refused, absl::string_view content) {
+// The service names fields of its API; here they are options, of which `given` has some. `content`
+// is the user's word for what the batches consist of.
+absl::Status InOptions(const absl::Status& refused, const NewSchedule& given,
+                       absl::string_view content) {
   if (!absl::IsInvalidArgument(refused)) return refused;
   absl::string_view why = refused.message();
   if (absl::ConsumePrefix(&why, "content: ")) {
     return absl::InvalidArgumentError(absl::StrCat(content, ": ", why));
   }
   return absl::InvalidArgumentError(
-      absl::StrReplaceAll(refused.message(), {{"spec.at", "--at"},
+      absl::StrReplaceAll(refused.message(), {{"spec.at", given.in.has_value() ? "--in" : "--at"},
                                               {"spec.catch_up", "--catch-up"},
                                               {"spec.cron", "--cron"},
                                               {"spec.job", "--job"},
@@ -182,7 +183,7 @@ absl::StatusOr<v1::Schedule> CreateSchedule(const NewSchedule& schedule, const M
     request.mutable_spec()->set_name(NameFor(schedule, request));
   }
   auto response = mesh.Call(&v1::ScheduleService::Stub::CreateSchedule, request);
-  if (!response.ok()) return InOptions(response.status(), schedule.input);
+  if (!response.ok()) return InOptions(response.status(), schedule, schedule.input);
   return std::move(*response->mutable_schedule());
 }
 
@@ -201,7 +202,7 @@ absl::StatusOr<v1::Schedule> UpdateSchedule(const ScheduleChanges& changes, cons
   request.set_expected_revision(changes.revision.value_or(found.schedule().revision()));
   auto response = mesh.Call(&v1::ScheduleService::Stub::UpdateSchedule, request);
   if (!response.ok()) {
-    return InOptions(response.status(), "the content that it was made with");
+    return InOptions(response.status(), changes.made, "the content that it was made with");
   }
   return std::move(*response->mutable_schedule());
 }

@@ -184,6 +184,7 @@ TEST_F(ScheduleCommandTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(Create("A", {"--cron", "@daily"}).err, HasSubstr(" NAME: must be 1 to 48"));
   EXPECT_THAT(Create("a", {"--at", "2011-11-10T00:00[Europe/Berlin]"}).err,
               HasSubstr(" --at: is past: 2011-11-09T23:00:00Z"));
+  EXPECT_THAT(Create("a", {"--in", "0s"}).err, HasSubstr(" --in: is past: 2011-11-11T00:00:00Z"));
   EXPECT_THAT(
       RunSchedule({"create", "a", "--job", "other", "--input", input_, "--cron", "@daily"}).err,
       HasSubstr("no job 'other'"));

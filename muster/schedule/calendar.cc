@@ -83,6 +83,27 @@ absl::StatusOr<absl::CivilSecond> ParseClock(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat(base::Quoted(text), " ", kForms));
 }
 
+// Of any year.
+absl::StatusOr<absl::Time> ParseAnyMoment(absl::string_view text) {
+  const size_t bracket = text.find('[');
+  if (bracket == absl::string_view::npos) {
+    absl::Time time;
+    std::string why;
+    if (absl::ParseTime(absl::RFC3339_full, std::string(text), &time, &why) &&
+        time != absl::InfiniteFuture() && time != absl::InfinitePast()) {
+      return time;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(base::Quoted(text), " ", kForms));
+  }
+  if (!absl::EndsWith(text, "]")) {
+    return absl::InvalidArgumentError(absl::StrCat(base::Quoted(text), " ", kForms));
+  }
+  const absl::string_view name = text.substr(bracket + 1, text.size() - bracket - 2);
+  MUSTER_ASSIGN_OR_RETURN(const absl::TimeZone zone, FindTimeZone(name));
+  MUSTER_ASSIGN_OR_RETURN(const absl::CivilSecond clock, ParseClock(text.substr(0, bracket)));
+  return InstantOf(clock, zone);
+}
+
 }  // namespace
 
 absl::StatusOr<absl::TimeZone> FindTimeZone(absl::string_view name) {
@@ -111,23 +132,12 @@ absl::CivilMinute FirstFrom(const CronFields& cron, absl::CivilMinute from) {
 }
 
 absl::StatusOr<absl::Time> ParseMoment(absl::string_view text) {
-  const size_t bracket = text.find('[');
-  if (bracket == absl::string_view::npos) {
-    absl::Time time;
-    std::string why;
-    if (absl::ParseTime(absl::RFC3339_full, std::string(text), &time, &why) &&
-        time != absl::InfiniteFuture() && time != absl::InfinitePast()) {
-      return time;
-    }
-    return absl::InvalidArgumentError(absl::StrCat(base::Quoted(text), " ", kForms));
-  }
-  if (!absl::EndsWith(text, "]")) {
-    return absl::InvalidArgumentError(absl::StrCat(base::Quoted(text), " ", kForms));
-  }
-  const absl::string_view name = text.substr(bracket + 1, text.size() - bracket - 2);
-  MUSTER_ASSIGN_OR_RETURN(const absl::TimeZone zone, FindTimeZone(name));
-  MUSTER_ASSIGN_OR_RETURN(const absl::CivilSecond clock, ParseClock(text.substr(0, bracket)));
-  return InstantOf(clock, zone);
+  MUSTER_ASSIGN_OR_RETURN(const absl::Time moment, ParseAnyMoment(text));
+  // Of others, a timestamp would keep the nearest in these.
+  const absl::civil_year_t year = absl::ToCivilYear(moment, absl::UTCTimeZone()).year();
+  if (year >= 1 && year <= 9999) return moment;
+  return absl::InvalidArgumentError(
+      absl::StrCat(base::Quoted(text), " is not within the years 1 to 9999"));
 }
 
 absl::StatusOr<Calendar> Calendar::Of(const v1::ScheduleSpec& spec) {

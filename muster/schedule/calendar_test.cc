@@ -149,6 +149,15 @@ TEST(CalendarTest, AMomentHasAnOffsetOrAZone) {
   }
 }
 
+// They were taken for the last second of the year 9999.
+TEST(CalendarTest, AMomentThatNoTimestampHoldsIsRefused) {
+  for (const char* text : {"10000-01-01T00:00:00Z", "12026-12-01T03:00[Europe/Berlin]"}) {
+    EXPECT_THAT(std::string(ParseMoment(text).status().message()),
+                ::testing::HasSubstr("is not within the years 1 to 9999"));
+  }
+  EXPECT_TRUE(ParseMoment("9999-12-31T23:59:59Z").ok());
+}
+
 TEST(CalendarTest, AZoneIsANameAndNoFile) {
   for (const char* wrong : {"Europe/Bärlin", "Atlantis", "../zoneinfo/UTC", "/etc/localtime",
                             ":/etc/localtime", "file:/etc/localtime"}) {
