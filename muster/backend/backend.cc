@@ -340,14 +340,18 @@ absl::StatusOr<std::unique_ptr<blob::BlobStore>> Backends::OpenBlobStore(absl::s
 absl::StatusOr<std::unique_ptr<bus::TriggerBus>> Backends::OpenTriggerBus(absl::string_view url) {
   if (!IsNatsUrl(url)) return backend::OpenTriggerBus(url);
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
-  return std::make_unique<bus::nats::NatsTriggerBus>(connection);
+  return std::make_unique<bus::nats::NatsTriggerBus>(connection, Installation());
 }
 
 absl::StatusOr<std::unique_ptr<bus::HeartbeatBus>> Backends::OpenHeartbeatBus(
     absl::string_view url) {
   if (!IsNatsUrl(url)) return backend::OpenHeartbeatBus(url);
   MUSTER_ASSIGN_OR_RETURN(nats::Connection* const connection, Connect(url));
-  return std::make_unique<bus::nats::NatsHeartbeatBus>(connection);
+  return std::make_unique<bus::nats::NatsHeartbeatBus>(connection, Installation());
+}
+
+std::string Backends::Installation() const {
+  return options_.account.empty() ? "" : absl::StrCat(options_.account, "/", options_.bucket);
 }
 
 }  // namespace muster::backend

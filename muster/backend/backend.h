@@ -104,6 +104,9 @@ struct DataDirUrls {
 
 struct NatsOptions {
   nats::ConnectionOptions connection = {};
+  // Of the queues of the installation whose heartbeats and events the buses carry; empty: they
+  // carry those of all.
+  std::string account = "";
   std::string bucket = "muster";  // of records, of blobs, and of event streams
   int replicas = 1;               // of what is stored
   // The name of this process among those that hold messages (queue::jetstream::Options::holder).
@@ -194,6 +197,7 @@ class Backends {
 
   void NoteOpen(nats::Connection* connection) ABSL_LOCKS_EXCLUDED(open_mu_);
   bool IsOurs(absl::string_view stream) const;
+  std::string Installation() const;
 
   const NatsOptions options_;
   telemetry::Registry* const metrics_;  // not owned

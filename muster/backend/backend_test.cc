@@ -6,12 +6,15 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "muster/bus/heartbeat_bus.h"
 #include "muster/bus/trigger_bus.h"
 #include "muster/os/temp_dir.h"
+#include "muster/v1/heartbeat.pb.h"
 #include "tests/fakes/nats/nats_server.h"
 
 namespace muster::backend {
@@ -57,6 +60,7 @@ TEST_F(BackendTest, SaysWhichUrlsItTakes) {
 }
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -115,6 +119,30 @@ TEST_P(BackendsTest, KeepsInstallationsApartByTheirBuckets) {
   Backends other({.bucket = "other"});
   ASSERT_TRUE(backends_.OpenBlobStore(server_.url()).value()->Put("b", "body").ok());
   EXPECT_TRUE(absl::IsNotFound(other.OpenBlobStore(server_.url()).value()->Get("b").status()));
+}
+
+TEST_P(BackendsTest, KeepsHeartbeatsOfInstallationsApartByTheirAccountsAndBuckets) {
+  Backends ours({.account = "local"}), colleague({.account = "local"});
+  Backends other_account({.account = "acme"}), other_bucket({.account = "local", .bucket = "acme"});
+  std::vector<std::string> heard;
+  std::promise<void> last;
+  const auto bus = ours.OpenHeartbeatBus(server_.url()).value();
+  const auto subscription = bus->Subscribe([&](const v1::Heartbeat& heartbeat) {
+                                 heard.push_back(heartbeat.instance().instance());
+                                 if (heard.back() == "colleague") last.set_value();
+                               })
+                                .value();
+  const auto send = [&](Backends* backends, const std::string& instance) {
+    v1::Heartbeat heartbeat;
+    heartbeat.mutable_instance()->set_instance(instance);
+    ASSERT_TRUE(backends->OpenHeartbeatBus(server_.url()).value()->Publish(heartbeat).ok());
+  };
+  send(&other_account, "of another account");
+  send(&other_bucket, "of another bucket");
+  send(&backends_, "of one that names none");
+  send(&colleague, "colleague");
+  last.get_future().wait();
+  EXPECT_THAT(heard, ElementsAre("of one that names none", "colleague"));
 }
 
 TEST_P(BackendsTest, ReadsWhatTheServerKeepsForItAlone) {

@@ -46,6 +46,7 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock,
   backend::NatsOptions nats = options_.nats;
   nats.connection.name = options_.instance;
   nats.holder = options_.instance;
+  nats.account = options_.account;
   nats.connection.on_change = [this](bool connected) { OnConnection(connected); };
   nats.connection.on_refused = [this] {
     OnFail(

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -23,6 +24,7 @@
 #include "muster/base/damage.h"
 #include "muster/base/mutex.h"
 #include "muster/base/status.h"
+#include "muster/bus/heartbeat_bus.h"
 #include "muster/nats/connection.h"
 #include "muster/nats/jetstream.h"
 #include "muster/os/notify_socket.h"
@@ -35,6 +37,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/base/log_capture.h"
+#include "tests/fakes/bus/mesh_fixture.h"
 #include "tests/fakes/nats/nats_server.h"
 #include "tests/fakes/telemetry/peer.h"
 
@@ -253,6 +256,20 @@ TEST_F(HostTest, ShowsWhatTheNatsServerKeepsWhereTheRoleAsksForIt) {
   EXPECT_THAT(Metrics(), HasSubstr("muster_metrics_read_failures_total{source=\"streams\"} 1\n"));
   server_.Restart();
   HealthWatch(Connect()).Await("SERVING");
+}
+
+TEST_F(HostTest, NamesItsInstallationInItsHeartbeats) {
+  options_.account = "acme";
+  options_.nats.bucket = "records";
+  Start();
+  role_.AwaitEvents(1);
+  std::promise<std::string> heard;
+  const auto subscription = role_.stores_.heartbeats->Subscribe(
+      [&](const v1::Heartbeat& beat) { heard.set_value(beat.instance().installation()); });
+  ASSERT_TRUE(subscription.ok());
+  ASSERT_TRUE(
+      role_.stores_.heartbeats->Publish(bus::Heartbeat(v1::ROLE_PROCESSOR, "tested", 1)).ok());
+  EXPECT_EQ(heard.get_future().get(), "acme/records");
 }
 
 TEST_F(HostTest, ShowsTheDamageThatThisProcessHasMet) {

@@ -75,25 +75,21 @@ struct PayloadWriter {
   v1::InterRoleCommunicationEvent* message;
 };
 
-}  // namespace
-
-std::string SubjectOf(const bus::InterRoleCommunicationEvent& event) {
-  return std::visit(SubjectMaker(), event.payload);
+// Who does not say so, or does not know its own, belongs to all.
+bool IsOfAnother(const std::string& installation, const std::string& own) {
+  return !installation.empty() && !own.empty() && installation != own;
 }
 
-std::string EncodeEvent(const bus::InterRoleCommunicationEvent& event) {
-  v1::InterRoleCommunicationEvent message;
-  message.set_from(event.from);
-  std::visit(PayloadWriter{&message}, event.payload);
-  return message.SerializeAsString();
-}
-
-absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view bytes) {
+absl::StatusOr<v1::InterRoleCommunicationEvent> ParseEvent(absl::string_view bytes) {
   v1::InterRoleCommunicationEvent message;
   if (bytes.size() > std::numeric_limits<int>::max() ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError("not an InterRoleCommunicationEvent");
   }
+  return message;
+}
+
+absl::StatusOr<Event> FromProto(const v1::InterRoleCommunicationEvent& message) {
   switch (message.payload_case()) {
     case v1::InterRoleCommunicationEvent::kWorkDetected: {
       const v1::CloudQueueWorkDetectedTriggerEvent& work = message.work_detected();
@@ -121,13 +117,34 @@ absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view b
   return absl::InvalidArgumentError("an event without a payload that is known here");
 }
 
-NatsTriggerBus::NatsTriggerBus(muster::nats::Connection* connection)
+}  // namespace
+
+std::string SubjectOf(const bus::InterRoleCommunicationEvent& event) {
+  return std::visit(SubjectMaker(), event.payload);
+}
+
+std::string EncodeEvent(const bus::InterRoleCommunicationEvent& event,
+                        absl::string_view installation) {
+  v1::InterRoleCommunicationEvent message;
+  message.set_from(event.from);
+  std::visit(PayloadWriter{&message}, event.payload);
+  if (!message.has_work_detected()) message.set_installation(std::string(installation));
+  return message.SerializeAsString();
+}
+
+absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view bytes) {
+  MUSTER_ASSIGN_OR_RETURN(const auto message, ParseEvent(bytes));
+  return FromProto(message);
+}
+
+NatsTriggerBus::NatsTriggerBus(muster::nats::Connection* connection, std::string installation)
     : connection_(connection),
+      installation_(std::move(installation)),
       subscription_(connection, {std::begin(kEventSubjects), std::end(kEventSubjects)}, "triggers",
                     [this](const muster::nats::Incoming& message) { return OnMessage(message); }) {}
 
 absl::Status NatsTriggerBus::Publish(const bus::InterRoleCommunicationEvent& event) {
-  const std::string bytes = EncodeEvent(event);
+  const std::string bytes = EncodeEvent(event, installation_);
   return connection_->PublishNow({.subject = SubjectOf(event), .data = bytes},
                                  kTriggerPublishTimeout);
 }
@@ -140,7 +157,9 @@ absl::StatusOr<std::unique_ptr<bus::TriggerBus::Subscription>> NatsTriggerBus::S
 }
 
 absl::Status NatsTriggerBus::OnMessage(const muster::nats::Incoming& message) {
-  MUSTER_ASSIGN_OR_RETURN(const auto event, DecodeEvent(message.data));
+  MUSTER_ASSIGN_OR_RETURN(const auto parsed, ParseEvent(message.data));
+  if (IsOfAnother(parsed.installation(), installation_)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const auto event, FromProto(parsed));
   // A server limits who may publish by the subject; another one must not be a way around that.
   const bool is_release = std::holds_alternative<bus::ReleasedEvent>(event.payload);
   if (is_release && message.subject != SubjectOf(event)) {
@@ -175,13 +194,16 @@ std::string SubjectOf(const v1::InstanceInfo& instance) {
                       muster::nats::SubjectToken(instance.instance()));
 }
 
-NatsHeartbeatBus::NatsHeartbeatBus(muster::nats::Connection* connection)
+NatsHeartbeatBus::NatsHeartbeatBus(muster::nats::Connection* connection, std::string installation)
     : connection_(connection),
+      installation_(std::move(installation)),
       subscription_(connection, {kHeartbeatSubjects}, "heartbeats",
                     [this](const muster::nats::Incoming& message) { return OnMessage(message); }) {}
 
 absl::Status NatsHeartbeatBus::Publish(const v1::Heartbeat& heartbeat) {
-  const std::string bytes = heartbeat.SerializeAsString();
+  v1::Heartbeat signed_heartbeat = heartbeat;
+  signed_heartbeat.mutable_instance()->set_installation(installation_);
+  const std::string bytes = signed_heartbeat.SerializeAsString();
   if (bytes.size() > bus::kMaxHeartbeatBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a heartbeat of ", bytes.size(),
                                                    " bytes; at most ", bus::kMaxHeartbeatBytes,
@@ -207,6 +229,7 @@ absl::Status NatsHeartbeatBus::OnMessage(const muster::nats::Incoming& message) 
   const bool is_one = message.data.size() <= bus::kMaxHeartbeatBytes &&
                       heartbeat.ParseFromString(message.data) && heartbeat.has_instance();
   if (!is_one) return absl::InvalidArgumentError("no heartbeat of an instance");
+  if (IsOfAnother(heartbeat.instance().installation(), installation_)) return absl::OkStatus();
   (void)fan_out_.Tell(heartbeat);  // fails only in a subscriber
   return absl::OkStatus();
 }

@@ -13,6 +13,11 @@
 // limit an account to its own events. A release counts only on the subject of that release: a user
 // that may publish there may release. Account, queue and release are written as tokens
 // (nats/names.h).
+//
+// Installations that share a server share these subjects, whose names the servers' permissions
+// have. So each message says of which installation it is, and receivers drop those of others: their
+// jobs and batches have the same names and numbers. A message that does not say so is of an earlier
+// muster, and counts; an installation may be upgraded service by service.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +40,10 @@ inline constexpr const char* kEventSubjects[] = {"muster.trigger.>", "muster.eve
                                                  "muster.release.*"};
 
 std::string SubjectOf(const bus::InterRoleCommunicationEvent& event);
-std::string EncodeEvent(const bus::InterRoleCommunicationEvent& event);
+// `installation` is left out of a trigger: it names the account of its queue, which no two
+// installations share.
+std::string EncodeEvent(const bus::InterRoleCommunicationEvent& event,
+                        absl::string_view installation = "");
 
 // InvalidArgument: not an event, or an event with an unknown payload.
 absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view bytes);
@@ -52,8 +60,9 @@ absl::StatusOr<bus::InterRoleCommunicationEvent> DecodeEvent(absl::string_view b
 // Thread-safe. Subscriptions may outlive the bus; the connection must.
 class NatsTriggerBus final : public bus::TriggerBus {
  public:
-  // `connection` is not owned.
-  explicit NatsTriggerBus(muster::nats::Connection* connection);
+  // `connection` is not owned. `installation` as in v1::InstanceInfo; empty: events of this bus say
+  // of none, and it hears those of all.
+  explicit NatsTriggerBus(muster::nats::Connection* connection, std::string installation = "");
   // Waits for a running subscriber to return.
   ~NatsTriggerBus() override = default;
 
@@ -73,6 +82,7 @@ class NatsTriggerBus final : public bus::TriggerBus {
   absl::Status OnMessage(const muster::nats::Incoming& message);
 
   muster::nats::Connection* const connection_;  // not owned
+  const std::string installation_;
   bus::FanOut fan_out_;
   muster::nats::LazySubscription subscription_;  // tells fan_out_
 };
@@ -91,8 +101,8 @@ std::string SubjectOf(const v1::InstanceInfo& instance);
 // Thread-safe. Subscriptions may outlive the bus; the connection must.
 class NatsHeartbeatBus final : public bus::HeartbeatBus {
  public:
-  // `connection` is not owned.
-  explicit NatsHeartbeatBus(muster::nats::Connection* connection);
+  // As NatsTriggerBus.
+  explicit NatsHeartbeatBus(muster::nats::Connection* connection, std::string installation = "");
   // Waits for a running subscriber to return.
   ~NatsHeartbeatBus() override = default;
 
@@ -116,6 +126,7 @@ class NatsHeartbeatBus final : public bus::HeartbeatBus {
   absl::Status OnMessage(const muster::nats::Incoming& message);
 
   muster::nats::Connection* const connection_;  // not owned
+  const std::string installation_;
   bus::HeartbeatFanOut fan_out_;
   muster::nats::LazySubscription subscription_;  // tells fan_out_
 };

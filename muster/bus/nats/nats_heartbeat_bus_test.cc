@@ -61,8 +61,9 @@ using ::testing::HasSubstr;
 
 // The connection and the bus of one of several processes.
 struct HeartbeatProcess {
-  explicit HeartbeatProcess(const std::string& url)
-      : connection(muster::nats::Connection::Open(url, {}).value()), bus(connection.get()) {}
+  explicit HeartbeatProcess(const std::string& url, const std::string& installation = "")
+      : connection(muster::nats::Connection::Open(url, {}).value()),
+        bus(connection.get(), installation) {}
 
   const std::unique_ptr<muster::nats::Connection> connection;
   NatsHeartbeatBus bus;
@@ -81,6 +82,35 @@ TEST_P(NatsHeartbeatBusTest, ReachesEveryProcess) {
   ASSERT_TRUE(sender.bus.Publish(From("p")).ok());
   a.Await("p");
   b.Await("p");
+}
+
+TEST_P(NatsHeartbeatBusTest, HearsNoInstanceOfAnotherInstallation) {
+  HeartbeatProcess ours(server_.url(), "local/muster");
+  HeartbeatRecorder ear;
+  const auto subscription = ours.bus.Subscribe(ear.Subscriber()).value();
+  for (const char* other : {"acme/muster", "local/acme", "acme/acme"}) {
+    HeartbeatProcess theirs(server_.url(), other);
+    ASSERT_TRUE(theirs.bus.Publish(From(other)).ok());
+  }
+  HeartbeatProcess another_of_ours(server_.url(), "local/muster");
+  ASSERT_TRUE(another_of_ours.bus.Publish(From("ours")).ok());
+  EXPECT_EQ(ear.Await("ours").instance().installation(), "local/muster");
+  EXPECT_THAT(ear.heard(), ElementsAre("ours"));
+  EXPECT_EQ(ours.bus.malformed(), 0);
+}
+
+// One service of an installation is upgraded before the others.
+TEST_P(NatsHeartbeatBusTest, AnEarlierMusterThatNamesNoInstallationHearsAndIsHeard) {
+  HeartbeatProcess earlier(server_.url()), upgraded(server_.url(), "local/muster");
+  HeartbeatRecorder a, b;
+  const auto of_a = earlier.bus.Subscribe(a.Subscriber()).value();
+  const auto of_b = upgraded.bus.Subscribe(b.Subscriber()).value();
+  ASSERT_TRUE(earlier.bus.Publish(From("earlier")).ok());
+  ASSERT_TRUE(upgraded.bus.Publish(From("upgraded")).ok());
+  for (HeartbeatRecorder* ear : {&a, &b}) {
+    ear->Await("earlier");
+    ear->Await("upgraded");
+  }
 }
 
 TEST_P(NatsHeartbeatBusTest, NamesRoleAndInstanceInTheSubject) {

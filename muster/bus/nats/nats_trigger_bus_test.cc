@@ -90,6 +90,14 @@ TEST(EventCodecTest, CarriesEachKindOfEventOnASubjectOfItsKind) {
   EXPECT_EQ(std::get<bus::CancelAcknowledgedEvent>(pass(acknowledged)).batch, 8);
 }
 
+TEST(EventCodecTest, SaysOfWhichInstallationAnEventIsButNotOfATrigger) {
+  v1::InterRoleCommunicationEvent event;
+  ASSERT_TRUE(event.ParseFromString(EncodeEvent({"i", bus::BatchCountedEvent{7}}, "local/muster")));
+  EXPECT_EQ(event.installation(), "local/muster");
+  EXPECT_EQ(EncodeEvent(WorkDetected("i", "acme", "in", 1), "local/muster"),
+            EncodeEvent(WorkDetected("i", "acme", "in", 1)));
+}
+
 TEST(EventCodecTest, RefusesWhatIsNoEvent) {
   v1::InterRoleCommunicationEvent without_payload;
   without_payload.set_from("a newer muster");
@@ -152,8 +160,9 @@ using ::testing::UnorderedElementsAre;
 
 // The connection and the bus of one of several processes.
 struct Process {
-  explicit Process(const std::string& url)
-      : connection(muster::nats::Connection::Open(url, {}).value()), bus(connection.get()) {}
+  explicit Process(const std::string& url, const std::string& installation = "")
+      : connection(muster::nats::Connection::Open(url, {}).value()),
+        bus(connection.get(), installation) {}
 
   void AwaitConnection() const {
     while (!connection->Flush(absl::Seconds(1)).ok()) {
@@ -227,6 +236,48 @@ TEST_P(NatsTriggerBusTest, AReleaseCountsOnlyOnItsOwnSubject) {
   while (heard.size() < 3) changed.Wait(&mu);
   EXPECT_THAT(heard, UnorderedElementsAre("another event", "another event", "mine"));
   EXPECT_EQ(process.bus.malformed(), 3);
+}
+
+// Batch 8 of one is not batch 8 of the other. A gateway's queues belong to accounts of its clients.
+TEST_P(NatsTriggerBusTest, HearsOfAnotherInstallationOnlyThatWorkWasPut) {
+  Process ours(server_.url(), "local/muster"), theirs(server_.url(), "acme/acme");
+  base::Mutex mu;
+  base::CondVar changed;
+  std::vector<std::string> heard;
+  const auto subscription =
+      ours.bus
+          .Subscribe([&](const bus::InterRoleCommunicationEvent& event) {
+            base::MutexLock lock(&mu);
+            heard.push_back(absl::StrCat(event.from, " ", event.payload.index()));
+            changed.NotifyAll();
+          })
+          .value();
+  const bus::InterRoleCommunicationEvent put = WorkDetected("theirs", "acme", "in", 1);
+  for (const bus::InterRoleCommunicationEvent& event :
+       {bus::InterRoleCommunicationEvent{"theirs", bus::JobChangedEvent{"in"}},
+        {"theirs", bus::BatchCountedEvent{8}},
+        {"theirs", bus::BatchCancelledEvent{8}},
+        {"theirs", bus::CancelAcknowledgedEvent{8}},
+        {"theirs", bus::ReleasedEvent{"mine", 1}},
+        put}) {
+    ASSERT_TRUE(theirs.bus.Publish(event).ok());
+  }
+  // One that counts comes behind each of them on its way. The second is of an earlier muster.
+  Process another_of_ours(server_.url(), "local/muster"), earlier(server_.url());
+  const bus::InterRoleCommunicationEvent cancelled{"ours", bus::BatchCancelledEvent{8}};
+  const bus::InterRoleCommunicationEvent counted{"earlier", bus::BatchCountedEvent{8}};
+  const bus::InterRoleCommunicationEvent released{"ours", bus::ReleasedEvent{"mine", 1}};
+  ASSERT_TRUE(another_of_ours.bus.Publish(cancelled).ok());
+  ASSERT_TRUE(another_of_ours.bus.Publish(released).ok());
+  ASSERT_TRUE(earlier.bus.Publish(counted).ok());
+  base::MutexLock lock(&mu);
+  while (heard.size() < 4) changed.Wait(&mu);
+  const auto as_heard = [](const bus::InterRoleCommunicationEvent& event) {
+    return absl::StrCat(event.from, " ", event.payload.index());
+  };
+  EXPECT_THAT(heard, UnorderedElementsAre(as_heard(put), as_heard(cancelled), as_heard(released),
+                                          as_heard(counted)));
+  EXPECT_EQ(ours.bus.malformed(), 0);
 }
 
 TEST_P(NatsTriggerBusTest, CarriesNamesThatNoSubjectCouldHold) {
