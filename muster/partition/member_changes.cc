@@ -14,6 +14,8 @@ std::optional<RecordValue> MemberProtocol::Change(Step* step, const RecordReply&
     case Purpose::kLook:
       return std::nullopt;
     case Purpose::kBeat:
+      // If another process has this member's name, a further beat would stop that one, too.
+      if (stopping_) return std::nullopt;
       return RecordValue{.beat = read.value.beat + 1};
     case Purpose::kForget:
       if (read.version == sync::kAbsent) return std::nullopt;

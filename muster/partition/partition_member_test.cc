@@ -136,6 +136,10 @@ class TestMember final : public PartitionWork {
     base::MutexLock lock(&mu_);
     while (!displaced_) started_.Wait(&mu_);
   }
+  bool is_displaced() {
+    base::MutexLock lock(&mu_);
+    return displaced_;
+  }
   // Of a member that does not drain: until it was asked to.
   void AwaitDraining() {
     base::MutexLock lock(&mu_);
@@ -263,6 +267,26 @@ TEST_F(PartitionMemberTest, StopsWhenAnotherProcessHasItsName) {
   member->Stop();
   EXPECT_NE(other.CarryOut({.name = beat.name}).version, sync::kAbsent)
       << "the other one stays present";
+}
+
+TEST_F(PartitionMemberTest, OfTwoProcessesWithOneNameTheSecondGoesOn) {
+  TestMember first(SetupOf("a"));
+  AwaitFour("a");
+  WorkBoard board_of_second;
+  TestMember::Setup setup = SetupOf("a");
+  setup.board = &board_of_second;
+  TestMember second(setup);
+  clock_.AwaitSleepers(4);  // two threads of each; the second is present
+  clock_.Advance(absl::Seconds(12));
+  first.AwaitDisplaced();
+  board_.AwaitCounts({});
+  // What the first has released, and what is recorded as the name's.
+  for (const double seconds : {2.5, 12.0, 12.0}) {
+    clock_.AwaitSleepers(2);
+    clock_.Advance(absl::Seconds(seconds));
+  }
+  board_of_second.AwaitCounts({{"a", 4}});
+  EXPECT_FALSE(second.is_displaced());
 }
 
 TEST_F(PartitionMemberTest, AWallClockThatStepsChangesNothing) {
