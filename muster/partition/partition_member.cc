@@ -83,9 +83,12 @@ std::optional<GroupSight> PartitionMember::Look() const {
 void PartitionMember::RunCycles() {
   bool noted = false;
   while (const std::optional<RecordRequest> request = AwaitRequest()) {
-    // With each beat, which begins a cycle, until it is done.
-    if (!noted && request->name.kind == RecordName::Kind::kPresence) noted = NoteGroup();
     const RecordReply reply = records_.CarryOut(*request);
+    const bool begins = request->verb == RecordRequest::Verb::kRead && request->name == OwnName();
+    // Before the first beat, and when the store has lost the last one, and maybe the groups, too.
+    if (begins && reply.status.ok() && reply.version == sync::kAbsent) noted = false;
+    // With each beat, which begins a cycle, until it is done.
+    if (begins && !noted) noted = NoteGroup();
     NotePresence(*request, reply);
     base::MutexLock lock(&mu_);
     protocol_.OnReply(reply, clock_->Monotonic());
@@ -94,6 +97,10 @@ void PartitionMember::RunCycles() {
   base::MutexLock lock(&mu_);
   ended_ = true;
   work_wake_.NotifyAll();
+}
+
+RecordName PartitionMember::OwnName() const {
+  return {.kind = RecordName::Kind::kPresence, .member = options_.member};
 }
 
 bool PartitionMember::NoteGroup() {
@@ -147,8 +154,7 @@ void PartitionMember::BeginCycleLocked(absl::Duration now) {
 }
 
 void PartitionMember::NotePresence(const RecordRequest& request, const RecordReply& reply) {
-  const RecordName own{.kind = RecordName::Kind::kPresence, .member = options_.member};
-  if (request.name != own || !reply.status.ok()) return;
+  if (request.name != OwnName() || !reply.status.ok()) return;
   base::MutexLock lock(&mu_);
   if (request.verb == RecordRequest::Verb::kWrite && reply.done) present_ = true;
   const bool by_another = reply.instance != 0 && reply.instance != instance_;

@@ -98,6 +98,8 @@ class PartitionMember {
                   uint64_t seed);
 
   void RunCycles() ABSL_LOCKS_EXCLUDED(mu_);
+  // Of this member's presence.
+  RecordName OwnName() const;
   // Notes the group, so that administrators find it. Whether that is done with.
   bool NoteGroup();
   // Waits for the next request to carry out; nullopt: the member has left.

@@ -14,9 +14,11 @@
 #include "muster/nats/connection.h"
 #include "muster/os/temp_dir.h"
 #include "muster/partition/checkpoint_store.h"
+#include "muster/partition/group_registry.h"
 #include "muster/sync/jetstream/jetstream_sync_store.h"
 #include "muster/sync/rocksdb/rocksdb_sync_store.h"
 #include "tests/fakes/base/fake_clock.h"
+#include "tests/fakes/base/let_others_run.h"
 #include "tests/fakes/nats/nats_server.h"
 #include "tests/fakes/sync/memory_sync_store.h"
 #include "tests/fakes/telemetry/shown.h"
@@ -287,6 +289,16 @@ TEST_F(PartitionMemberTest, OfTwoProcessesWithOneNameTheSecondGoesOn) {
   }
   board_of_second.AwaitCounts({{"a", 4}});
   EXPECT_FALSE(second.is_displaced());
+}
+
+TEST_F(PartitionMemberTest, NotesItsGroupAgainWhereTheStoreHasLostItsRecords) {
+  TestMember member(SetupOf("a"));
+  AwaitFour("a");
+  GroupRegistry registry(&store_);
+  EXPECT_EQ(registry.List().value(), std::vector<std::string>{"g"});
+  store_.Clear();
+  clock_.Advance(absl::Seconds(12));
+  while (registry.List().value() != std::vector<std::string>{"g"}) base::LetOthersRun();
 }
 
 TEST_F(PartitionMemberTest, AWallClockThatStepsChangesNothing) {
