@@ -35,6 +35,20 @@ absl::StatusOr<GroupState> PartitionAdmin::Describe(absl::string_view group) {
   return GroupState{std::string(group), read.value.partitions, std::move(read.value.members)};
 }
 
+absl::Status PartitionAdmin::Introduce(absl::string_view group, int partitions) {
+  const absl::Status known = Describe(group).status();
+  if (known.ok() || absl::IsFailedPrecondition(known)) return absl::OkStatus();
+  if (!absl::IsNotFound(known)) return known;
+  MUSTER_RETURN_IF_ERROR(registry_.Note(group));
+  // If a member is first, it has written more.
+  return SyncRecords(store_, group)
+      .CarryOut({.verb = RecordRequest::Verb::kWrite,
+                 .name = {.kind = RecordName::Kind::kMembers},
+                 .value = {.partitions = partitions},
+                 .version = sync::kAbsent})
+      .status;
+}
+
 absl::StatusOr<GroupState> PartitionAdmin::DescribeEarlier(absl::string_view group) {
   const std::string key = KeyOf(group, {.kind = RecordName::Kind::kMembers});
   MUSTER_ASSIGN_OR_RETURN(const sync::VersionedData stored, store_->Get(key));

@@ -43,12 +43,17 @@ class PartitionAdmin {
 
   // The names of all groups, sorted.
   absl::StatusOr<std::vector<std::string>> Groups();
-  // NotFound: no member has ever joined it. FailedPrecondition: an earlier muster made it
+  // NotFound: no member has ever joined it, nor was it introduced. FailedPrecondition: an earlier muster made it
   // (records.h); it can only be forgotten.
   absl::StatusOr<GroupState> Describe(absl::string_view group);
   // Partitions `first` to `first + count - 1`, as far as there are such; a request for
   // each, and one for each page.
   absl::StatusOr<std::vector<PartitionState>> List(const GroupState& group, int first, int count);
+
+  // Makes `group` known before its first member joins, as who sets a checkpoint of it does, so that
+  // it is listed, and can be forgotten with what was set. Fine if it is known.
+  // ResourceExhausted: there are kMaxGroups.
+  absl::Status Introduce(absl::string_view group, int partitions);
 
   // Pins `partition` to `member`: its owner hands it over, and it stays there while `member` lives,
   // until it is moved again or Rebalance is called. NotFound: no such group, partition or member.

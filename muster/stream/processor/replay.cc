@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "muster/stream/processor/replay.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
 #include "muster/partition/checkpoint_store.h"
+#include "muster/partition/partition_admin.h"
 #include "muster/stream/processor/options.h"
 
 namespace muster::stream::processor {
@@ -19,7 +22,12 @@ absl::StatusOr<int64_t> Replay(const ProcessorStores& stores, absl::string_view 
         absl::StrCat("partition ", partition, " of stream ", stream, " keeps the offsets from ",
                      extent.first, " on, and its end is ", extent.next, ", not ", place));
   }
-  partition::CheckpointStore checkpoints(stores.sync, GroupName(stream, group));
+  // The name may be one that no processor has: what is set for it must be found, and removed.
+  const std::string name = GroupName(stream, group);
+  MUSTER_ASSIGN_OR_RETURN(const StreamOptions options, stores.events->Describe(stream));
+  MUSTER_RETURN_IF_ERROR(
+      partition::PartitionAdmin(stores.sync).Introduce(name, options.partitions));
+  partition::CheckpointStore checkpoints(stores.sync, name);
   MUSTER_RETURN_IF_ERROR(checkpoints.Replay(partition, place, place - 1));
   return place;
 }

@@ -21,9 +21,11 @@ struct ProcessorStores {
 
 // Moves the checkpoint to `offset`, or to the first event that is kept if that is 0, and returns
 // where it is. A processor that owns the partition notices within ProcessorOptions::replay_check;
-// no checkpoint that it saves before overwrites the move. Other groups are not touched.
+// no checkpoint that it saves before overwrites the move. Other groups are not touched. A group that
+// no processor has joined yet begins there when one does; it is listed from now on.
 //
-// NotFound: no such stream or partition. OutOfRange: the offset is not kept. Otherwise the stores'
+// NotFound: no such stream or partition. OutOfRange: the offset is not kept. ResourceExhausted: the
+// group is new, and there are partition::kMaxGroups. Otherwise the stores'
 // errors, after which it may have been moved.
 absl::StatusOr<int64_t> Replay(const ProcessorStores& stores, absl::string_view stream,
                                absl::string_view group, int partition, int64_t offset);
