@@ -21,7 +21,10 @@ absl::StatusOr<v1::PartitionCheckpoint> Decode(const sync::VersionedData& stored
 }
 
 Checkpoint FromProto(const v1::PartitionCheckpoint& record) {
-  return {.offset = record.offset(), .sequence = record.sequence(), .replays = record.replays()};
+  return {.offset = record.offset(),
+          .sequence = record.sequence(),
+          .replays = record.replays(),
+          .incarnation = record.incarnation()};
 }
 
 absl::Status CheckKnowsReplays(const Checkpoint& checkpoint, const Checkpoint& stored) {
@@ -83,12 +86,15 @@ absl::StatusOr<Checkpoint> CheckpointStore::Read(int partition) {
   return FromProto(*record);
 }
 
-absl::Status CheckpointStore::Replay(int partition, int64_t offset, int64_t sequence) {
+absl::Status CheckpointStore::Replay(int partition, int64_t offset, int64_t sequence,
+                                     uint64_t incarnation) {
   // An attempt whose outcome is unknown is repeated; counting it twice changes nothing.
   return Update(partition, kAnyEpoch,
-                [offset, sequence](Checkpoint* stored) {
-                  *stored = {
-                      .offset = offset, .sequence = sequence, .replays = stored->replays + 1};
+                [offset, sequence, incarnation](Checkpoint* stored) {
+                  *stored = {.offset = offset,
+                             .sequence = sequence,
+                             .replays = stored->replays + 1,
+                             .incarnation = incarnation};
                   return absl::OkStatus();
                 })
       .status();
@@ -126,6 +132,7 @@ absl::StatusOr<bool> CheckpointStore::TryUpdate(const std::string& key, int64_t 
   record.set_offset(stored->offset);
   record.set_sequence(stored->sequence);
   record.set_replays(stored->replays);
+  record.set_incarnation(stored->incarnation);
   const std::string data = record.SerializeAsString();
   if (data == read.data && read.version != sync::kAbsent) return true;
   return store_->TryWrite(key, data, read.version);

@@ -21,6 +21,8 @@ struct Checkpoint {
   int64_t offset = 0;    // behind the last message that is done with
   int64_t sequence = 0;  // of that message
   int64_t replays = 0;   // how often Replay has moved it
+  // Of what the offset is in, such as a stream, which has another once it is made anew. 0: unknown.
+  uint64_t incarnation = 0;
 
   bool operator==(const Checkpoint&) const = default;
 };
@@ -53,10 +55,10 @@ class CheckpointStore {
   absl::Status Rewind(int partition, int64_t epoch, const Checkpoint& checkpoint);
 
   // For others than the owner. Read returns what is stored. Replay moves the checkpoint to an
-  // offset and a sequence, under any owner: the owner's later Saves are Aborted until it
-  // has read the checkpoint again.
+  // offset and a sequence in an incarnation, under any owner: the owner's later Saves are Aborted
+  // until it has read the checkpoint again.
   absl::StatusOr<Checkpoint> Read(int partition);
-  absl::Status Replay(int partition, int64_t offset, int64_t sequence);
+  absl::Status Replay(int partition, int64_t offset, int64_t sequence, uint64_t incarnation = 0);
 
  private:
   // Changes what is stored; an error refuses the write.

@@ -43,8 +43,8 @@ class PartitionAdmin {
 
   // The names of all groups, sorted.
   absl::StatusOr<std::vector<std::string>> Groups();
-  // NotFound: no member has ever joined it, nor was it introduced. FailedPrecondition: an earlier muster made it
-  // (records.h); it can only be forgotten.
+  // NotFound: no member has ever joined it, nor was it introduced. FailedPrecondition: an earlier
+  // muster made it (records.h); it can only be forgotten.
   absl::StatusOr<GroupState> Describe(absl::string_view group);
   // Partitions `first` to `first + count - 1`, as far as there are such; a request for
   // each, and one for each page.

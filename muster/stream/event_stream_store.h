@@ -94,6 +94,8 @@ struct PartitionExtent {
   int64_t first = 1;
   int64_t next = 1;
   absl::Time last_appended = absl::InfinitePast();  // of the last event ever, if it is known
+  // Of the stream: if it is deleted and made anew, it has another. 0: the engine does not tell.
+  uint64_t incarnation = 0;
 
   int64_t count() const { return next - first; }
 };

@@ -53,6 +53,7 @@ v1::StreamPartition ToProto(const PartitionExtent& extent) {
   v1::StreamPartition proto;
   proto.set_first(extent.first);
   proto.set_next(extent.next);
+  proto.set_incarnation(extent.incarnation);
   if (extent.last_appended != absl::InfinitePast()) {
     *proto.mutable_last_appended() = base::ToProto(extent.last_appended);
   }
@@ -62,6 +63,7 @@ v1::StreamPartition ToProto(const PartitionExtent& extent) {
 PartitionExtent FromProto(const v1::StreamPartition& proto) {
   PartitionExtent extent{.first = proto.first(), .next = proto.next()};
   if (proto.has_last_appended()) extent.last_appended = base::FromProto(proto.last_appended());
+  extent.incarnation = proto.incarnation();
   return extent;
 }
 

@@ -153,6 +153,11 @@ PartitionExtent ExtentOf(const nats::StreamState& state) {
   extent.next = static_cast<int64_t>(state.last_sequence) + 1;
   extent.first = state.messages == 0 ? extent.next : static_cast<int64_t>(state.first_sequence);
   if (state.last_sequence > 0) extent.last_appended = state.last_time;
+  // Each partition is made once in the life of its stream, and a stream that is restored from a
+  // backup keeps when it was made.
+  if (state.created > absl::UnixEpoch()) {
+    extent.incarnation = static_cast<uint64_t>(absl::ToUnixNanos(state.created));
+  }
   return extent;
 }
 

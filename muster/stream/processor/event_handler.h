@@ -53,8 +53,8 @@ struct ProcessorError {
     kRead,        // events cannot be read; tried again with back-off
     kHandle,      // OnEvent failed; what follows is FailureOptions'
     kRetention,   // events that no checkpoint covers are gone; the partition goes on at the first
-    kBeyondEnd,   // the checkpoint lies beyond the end of the stream, which was made anew or has
-                  // lost events; the partition begins again with the first event
+    kBeyondEnd,   // the stream was made anew since the checkpoint, or has lost events, so that it
+                  // lies beyond the end; the partition begins again with the first event
     kLost,        // events were damaged, and a repair has found them lost; it goes on behind them
     kMembership,  // the processor has stopped: another one has its member id
   };

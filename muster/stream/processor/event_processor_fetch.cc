@@ -127,6 +127,10 @@ absl::Status EventProcessor::ReadAhead(Session* session) {
   }
   MUSTER_ASSIGN_OR_RETURN(std::vector<Event> events, session->source().Read(max_events, wait));
   base::MutexLock lock(&mu_);
+  if (session->source().moved() && !session->closing()) {
+    CloseLocked(session, CloseReason::kReplayed);
+    return absl::OkStatus();
+  }
   Session::State& state = session->state;
   state.idle_reads = events.empty() ? state.idle_reads + 1 : 0;
   if (events.empty() || session->closing()) return absl::OkStatus();

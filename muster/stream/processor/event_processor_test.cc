@@ -393,6 +393,25 @@ TEST_F(EventProcessorTest, AReplayIsNoticedThoughNothingHappens) {
   recorder.AwaitHandled(0, 13);
 }
 
+TEST_F(EventProcessorTest, ReadsAStreamThatIsMadeAnewWhileItRunsFromItsFirstEvent) {
+  Append(0, 10);
+  Recorder recorder;
+  const auto processor = StartAlone(&recorder);
+  recorder.AwaitHandled(0, 10);
+  ASSERT_TRUE(events_.Delete("homes").ok());
+  recorder.AwaitErrors(4);  // all partitions are not found
+  ASSERT_TRUE(events_.Create("homes", {.partitions = 4}).ok());
+  Append(0, 15);
+  clock_.AwaitSleepers(6);
+  clock_.Advance(absl::Seconds(2));
+  recorder.AwaitHandled(0, 25);
+  const Offsets handled = recorder.Handled(0);
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(handled[static_cast<size_t>(10 + i)], i + 1);
+  EXPECT_THAT(recorder.Notes(), ::testing::IsSupersetOf({"0 replayed", "0 from 1"}));
+  EXPECT_EQ(recorder.Errors().back().operation, ProcessorError::Operation::kBeyondEnd);
+  EXPECT_EQ(Saved(0), 16);
+}
+
 TEST_F(EventProcessorTest, CountsWhatRetentionHasRemovedAndGoesOn) {
   Append(0, 10);
   events_.Trim("homes", 0, 5);

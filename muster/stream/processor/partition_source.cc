@@ -21,7 +21,10 @@ absl::Status PartitionSource::OpenReader() {
   MUSTER_ASSIGN_OR_RETURN(const PartitionExtent extent,
                           setup_.store->Extent(setup_.stream, setup_.partition));
   if (next_ == 0) MUSTER_RETURN_IF_ERROR(BeginWithoutCheckpoint(extent));
-  if (next_ > extent.next) MUSTER_RETURN_IF_ERROR(BeginAgain(extent));
+  if (IsAnew(extent) || next_ > extent.next) MUSTER_RETURN_IF_ERROR(BeginAgain(extent));
+  if (moved_) return absl::OkStatus();
+  // Once it is open, other threads may read it.
+  if (!opened_) checkpoint_.incarnation = extent.incarnation;
   const int64_t wanted = next_;
   const int64_t place = std::max(wanted, extent.first);
   MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<PartitionReader> reader,
@@ -29,6 +32,7 @@ absl::Status PartitionSource::OpenReader() {
   next_ = place;
   // Told once the reader is open: a call that fails is repeated.
   if (next_ > wanted) TellOfLoss(wanted);
+  opened_ = true;
   base::MutexLock lock(&mu_);
   reader_ = std::move(reader);
   return absl::OkStatus();
@@ -55,24 +59,45 @@ absl::Status PartitionSource::BeginWithoutCheckpoint(const PartitionExtent& exte
     case BeginAt::Kind::kLatest:
       break;
   }
-  const partition::Checkpoint latest{
-      .offset = extent.next, .sequence = extent.next - 1, .replays = checkpoint_.replays};
+  const partition::Checkpoint latest{.offset = extent.next,
+                                     .sequence = extent.next - 1,
+                                     .replays = checkpoint_.replays,
+                                     .incarnation = extent.incarnation};
   MUSTER_RETURN_IF_ERROR(setup_.checkpoints->Save(setup_.partition, setup_.epoch, latest));
   next_ = extent.next;
   return absl::OkStatus();
 }
 
-// Better twice than never: what the stream holds now has other offsets than what was handled.
+bool PartitionSource::IsAnew(const PartitionExtent& extent) const {
+  const bool both_told = extent.incarnation != 0 && checkpoint_.incarnation != 0;
+  return both_told && extent.incarnation != checkpoint_.incarnation;
+}
+
+// Better twice than never: what the stream holds now has other offsets than what was handled. A
+// checkpoint of an event that was read before would skip as many new ones, so it is refused as
+// after a replay.
 absl::Status PartitionSource::BeginAgain(const PartitionExtent& extent) {
-  const partition::Checkpoint again{
-      .offset = extent.first, .sequence = extent.first - 1, .replays = checkpoint_.replays};
+  if (opened_) {
+    MUSTER_ASSIGN_OR_RETURN(moved_, WasReplayed());
+    if (moved_) return absl::OkStatus();
+  }
+  const partition::Checkpoint again{.offset = extent.first,
+                                    .sequence = extent.first - 1,
+                                    .replays = checkpoint_.replays + (opened_ ? 1 : 0),
+                                    .incarnation = extent.incarnation};
   MUSTER_RETURN_IF_ERROR(setup_.checkpoints->Rewind(setup_.partition, setup_.epoch, again));
+  moved_ = opened_;
+  // The next source of the partition finds no gap any more, so this one tells of it.
   setup_.on_gap({.partition = setup_.partition,
                  .operation = ProcessorError::Operation::kBeyondEnd,
-                 .status = absl::OutOfRangeError(absl::StrCat(
-                     "offset ", next_, " lies beyond the end, ", extent.next,
-                     ": the stream was made anew or has lost events; it is read from offset ",
-                     extent.first))});
+                 .status = absl::OutOfRangeError(
+                     IsAnew(extent)
+                         ? absl::StrCat("the stream was made anew; it is read from offset ",
+                                        extent.first, ", and not from ", next_)
+                         : absl::StrCat("offset ", next_, " lies beyond the end, ", extent.next,
+                                        ": the stream was made anew or has lost events; it is read "
+                                        "from offset ",
+                                        extent.first))});
   next_ = extent.first;
   return absl::OkStatus();
 }
@@ -81,7 +106,7 @@ absl::StatusOr<std::vector<Event>> PartitionSource::Read(int max_events, absl::D
   std::shared_ptr<PartitionReader> reader;
   {
     base::MutexLock lock(&mu_);
-    if (cancelled_) return std::vector<Event>();
+    if (cancelled_ || moved_) return std::vector<Event>();
     reader = reader_;
   }
   if (reader == nullptr) {
@@ -89,9 +114,12 @@ absl::StatusOr<std::vector<Event>> PartitionSource::Read(int max_events, absl::D
     return std::vector<Event>();
   }
   absl::StatusOr<std::vector<Event>> events = reader->Next(max_events, wait);
-  if (absl::IsOutOfRange(events.status())) {
+  // The next call opens another at what is kept. A server that is back may say by mistake that
+  // there is no such stream; whether it was made anew, its incarnation tells.
+  if (absl::IsOutOfRange(events.status()) || absl::IsNotFound(events.status())) {
     base::MutexLock lock(&mu_);
-    reader_ = nullptr;  // the next call opens another at what is kept
+    reader_ = nullptr;
+    if (absl::IsNotFound(events.status())) return events.status();
     return std::vector<Event>();
   }
   // An event of a format that this muster does not know says nothing of who owns the partition.

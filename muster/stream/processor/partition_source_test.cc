@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "muster/stream/processor/replay.h"
 #include "tests/fakes/base/fake_clock.h"
 #include "tests/fakes/stream/memory_event_stream_store.h"
 #include "tests/fakes/sync/memory_sync_store.h"
@@ -22,6 +23,11 @@ class PartitionSourceTest : public ::testing::Test {
 
   void Append(int n) {
     for (int i = 0; i < n; ++i) EXPECT_TRUE(events_.Append("homes", 0, {{.body = "x"}}).ok());
+  }
+  void MakeAnew(int n) {
+    events_.Delete("homes").IgnoreError();
+    EXPECT_TRUE(events_.Create("homes", {.partitions = 1}).ok());
+    Append(n);
   }
   void Checkpoint(int64_t offset) {
     EXPECT_TRUE(checkpoints_.Rewind(0, epoch_, {.offset = offset, .sequence = offset - 1}).ok());
@@ -135,6 +141,78 @@ TEST_F(PartitionSourceTest, ACheckpointBeyondTheEndBeginsAgain) {
   ASSERT_EQ(gaps_.size(), 1u);
   EXPECT_EQ(gaps_[0].operation, ProcessorError::Operation::kBeyondEnd);
   EXPECT_EQ(checkpoints_.Read(0).value().offset, 1) << "later checkpoints must not lie before it";
+}
+
+// It may be longer by now than the one before ever was.
+TEST_F(PartitionSourceTest, ACheckpointOfAStreamThatWasMadeAnewBeginsAgain) {
+  ASSERT_TRUE(Make({BeginAt::Kind::kLatest})->Open().ok());
+  MakeAnew(15);
+  const auto source = Make();
+  ASSERT_TRUE(source->Open().ok());
+  EXPECT_EQ(Read(source.get()).size(), 15u);
+  ASSERT_EQ(gaps_.size(), 1u);
+  EXPECT_EQ(gaps_[0].operation, ProcessorError::Operation::kBeyondEnd);
+  EXPECT_FALSE(source->moved());
+  const auto next = Make();
+  ASSERT_TRUE(next->Open().ok());
+  EXPECT_EQ(gaps_.size(), 1u) << "it knows the stream";
+}
+
+TEST_F(PartitionSourceTest, OfACheckpointOfAnEarlierMusterNobodyKnowsTheStream) {
+  Checkpoint(9);
+  MakeAnew(15);
+  const auto source = Make();
+  ASSERT_TRUE(source->Open().ok());
+  EXPECT_EQ(Read(source.get()).front(), 9);
+}
+
+TEST_F(PartitionSourceTest, ReadsAStreamThatIsMadeAnewWhileItReads) {
+  const auto source = Make();
+  ASSERT_TRUE(source->Open().ok());
+  EXPECT_EQ(Read(source.get()).size(), 10u);
+  ASSERT_TRUE(events_.Delete("homes").ok());
+  const auto read = [&] { return source->Read(10, absl::ZeroDuration()).status().code(); };
+  EXPECT_EQ(read(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(read(), absl::StatusCode::kNotFound) << "as long as there is none";
+  MakeAnew(15);
+  EXPECT_TRUE(Read(source.get()).empty());
+  EXPECT_TRUE(source->moved());
+  EXPECT_TRUE(Read(source.get()).empty()) << "what it gives belongs to what it gave before";
+  ASSERT_EQ(gaps_.size(), 1u);
+  EXPECT_EQ(gaps_[0].operation, ProcessorError::Operation::kBeyondEnd);
+  // An event of the earlier stream has just been handled.
+  EXPECT_EQ(
+      checkpoints_.Save(0, epoch_, {.offset = 11, .sequence = 10, .replays = source->replays()})
+          .code(),
+      absl::StatusCode::kAborted);
+  const auto next = Make();
+  ASSERT_TRUE(next->Open().ok());
+  EXPECT_EQ(Read(next.get()).size(), 15u);
+  EXPECT_EQ(gaps_.size(), 1u);
+}
+
+// A NATS server that has just started may say so of streams that it has.
+TEST_F(PartitionSourceTest, GoesOnWhereAStreamIsBackThatWasNotFound) {
+  const auto source = Make();
+  ASSERT_TRUE(source->Open().ok());
+  EXPECT_EQ(Read(source.get(), 4).size(), 4u);
+  events_.AnswerReads(absl::NotFoundError("not yet"));
+  EXPECT_TRUE(absl::IsNotFound(source->Read(4, absl::ZeroDuration()).status()));
+  EXPECT_TRUE(absl::IsNotFound(source->Read(4, absl::ZeroDuration()).status()));
+  events_.AnswerReads(absl::OkStatus());
+  EXPECT_TRUE(Read(source.get()).empty()) << "opens another reader";
+  EXPECT_EQ(Read(source.get()).front(), 5);
+  EXPECT_TRUE(gaps_.empty());
+}
+
+TEST_F(PartitionSourceTest, AReplayIntoAStreamThatWasMadeAnewHolds) {
+  ASSERT_TRUE(Make({BeginAt::Kind::kLatest})->Open().ok());
+  MakeAnew(15);
+  ASSERT_TRUE(Replay({&events_, &sync_}, "homes", "store", 0, 12).ok());
+  const auto source = Make();
+  ASSERT_TRUE(source->Open().ok());
+  EXPECT_EQ(Read(source.get()).front(), 12);
+  EXPECT_TRUE(gaps_.empty());
 }
 
 TEST_F(PartitionSourceTest, AReaderThatCannotBeOpenedLosesNoPlace) {

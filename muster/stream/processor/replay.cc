@@ -28,7 +28,7 @@ absl::StatusOr<int64_t> Replay(const ProcessorStores& stores, absl::string_view 
   MUSTER_RETURN_IF_ERROR(
       partition::PartitionAdmin(stores.sync).Introduce(name, options.partitions));
   partition::CheckpointStore checkpoints(stores.sync, name);
-  MUSTER_RETURN_IF_ERROR(checkpoints.Replay(partition, place, place - 1));
+  MUSTER_RETURN_IF_ERROR(checkpoints.Replay(partition, place, place - 1, extent.incarnation));
   return place;
 }
 

@@ -21,8 +21,8 @@ struct ProcessorStores {
 
 // Moves the checkpoint to `offset`, or to the first event that is kept if that is 0, and returns
 // where it is. A processor that owns the partition notices within ProcessorOptions::replay_check;
-// no checkpoint that it saves before overwrites the move. Other groups are not touched. A group that
-// no processor has joined yet begins there when one does; it is listed from now on.
+// no checkpoint that it saves before overwrites the move. Other groups are not touched. A group
+// that no processor has joined yet begins there when one does; it is listed from now on.
 //
 // NotFound: no such stream or partition. OutOfRange: the offset is not kept. ResourceExhausted: the
 // group is new, and there are partition::kMaxGroups. Otherwise the stores'

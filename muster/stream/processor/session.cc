@@ -44,9 +44,12 @@ absl::Status Session::UpdateCheckpoint(const Event& event) {
     return absl::FailedPreconditionError(absl::StrCat(
         "partition ", partition(), " is not owned under epoch ", epoch(), " any more"));
   }
-  const absl::Status saved = setup_.source.checkpoints->Save(
-      partition(), epoch(),
-      {.offset = event.offset + 1, .sequence = event.offset, .replays = source_.replays()});
+  const absl::Status saved =
+      setup_.source.checkpoints->Save(partition(), epoch(),
+                                      {.offset = event.offset + 1,
+                                       .sequence = event.offset,
+                                       .replays = source_.replays(),
+                                       .incarnation = source_.incarnation()});
   // Aborted, too, where other writers were first again and again: looking once more does no harm.
   if (absl::IsAborted(saved)) setup_.on_replay(this);
   // Another thread may have saved a later one, and be here first.

@@ -169,7 +169,7 @@ void PartitionLog::Publish(int64_t next, absl::Time appended, int64_t end_bytes)
 absl::StatusOr<PartitionExtent> PartitionLog::Extent() const {
   base::MutexLock lock(&mu_);
   if (closed_) return Gone();
-  return PartitionExtent{first_, next_, last_appended_};
+  return PartitionExtent{first_, next_, last_appended_, id_.stream};
 }
 
 // --- reads ---

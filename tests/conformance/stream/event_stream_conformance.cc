@@ -149,14 +149,19 @@ TEST_P(EventStreamConformance, KnowsNoOtherStreamsAndPartitions) {
 TEST_P(EventStreamConformance, BeginsAnewUnderTheNameOfADeletedStream) {
   Create();
   Append({"old", "older"});
+  const uint64_t before = store_->Extent(kStream, 0)->incarnation;
   ASSERT_TRUE(store_->Delete(kStream).ok());
   EXPECT_EQ(store_->Describe(kStream).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(*store_->List(), IsEmpty());
   Create({.partitions = 3});
   EXPECT_EQ(store_->Describe(kStream)->partitions, 3);
+  const uint64_t anew = store_->Extent(kStream, 0)->incarnation;
+  EXPECT_NE(anew, before);
+  EXPECT_NE(anew, 0u);
   EXPECT_EQ(Append({"new"}), 1);
   Restart();
   EXPECT_THAT(Bodies(), ElementsAre("new"));
+  EXPECT_EQ(store_->Extent(kStream, 0)->incarnation, anew);
 }
 
 }  // namespace muster::stream::conformance

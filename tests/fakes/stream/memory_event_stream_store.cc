@@ -83,7 +83,8 @@ absl::Status MemoryEventStreamStore::Create(absl::string_view stream,
     return absl::AlreadyExistsError(absl::StrCat("stream ", stream, " has other options"));
   }
   at->second = {.options = options,
-                .logs = std::vector<Log>(static_cast<size_t>(options.partitions))};
+                .logs = std::vector<Log>(static_cast<size_t>(options.partitions)),
+                .incarnation = ++streams_made_};
   return absl::OkStatus();
 }
 
@@ -113,7 +114,9 @@ absl::StatusOr<PartitionExtent> MemoryEventStreamStore::Extent(absl::string_view
   MUSTER_RETURN_IF_ERROR(read_answer_);
   const Log* const log = FindLocked(stream, partition);
   if (log == nullptr) return None(stream, partition);
-  return PartitionExtent{.first = log->first, .next = log->next()};
+  return PartitionExtent{.first = log->first,
+                         .next = log->next(),
+                         .incarnation = streams_.at(std::string(stream)).incarnation};
 }
 
 absl::StatusOr<int64_t> MemoryEventStreamStore::Append(absl::string_view stream, int partition,

@@ -3,6 +3,7 @@
 // MemoryEventStreamStore: an EventStreamStore for tests. Keeps nothing; trims and fails on command.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -62,6 +63,7 @@ class MemoryEventStreamStore final : public EventStreamStore {
   struct Stream {
     StreamOptions options;
     std::vector<Log> logs;
+    uint64_t incarnation = 0;
   };
 
   // Null: there is none.
@@ -71,6 +73,7 @@ class MemoryEventStreamStore final : public EventStreamStore {
   mutable base::Mutex mu_;
   base::CondVar changed_;
   std::map<std::string, Stream> streams_ ABSL_GUARDED_BY(mu_);
+  uint64_t streams_made_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status append_answer_ ABSL_GUARDED_BY(mu_);
   absl::Status read_answer_ ABSL_GUARDED_BY(mu_);
   bool held_ ABSL_GUARDED_BY(mu_) = false;
