@@ -97,7 +97,8 @@ void AddCall(CLI::App* app, const Environment& environment) {
       .Repeatable()
       .TypeName("NAME=TEXT")
       .Excludes(record);
-  AddRequestId(call, "Repeating the command with the same id finds the same answer, and counts once",
+  AddRequestId(call,
+               "Repeating the command with the same id finds the same answer, and counts once",
                options->request.mutable_request_id())
       .TypeName("ID");
   AddRecordFormat(call, &options->format);

@@ -321,9 +321,8 @@ void AddRun(CLI::App* app, const Environment& environment) {
       .Check(args::Range(1, kMaxThreads))
       .Envname("MUSTER_THREADS")
       .CaptureDefaultStr();
-  const args::Option request_id =
-      AddRequestId(run, "Names this submission; the same id never makes a second batch",
-                   &options->request_id);
+  const args::Option request_id = AddRequestId(
+      run, "Names this submission; the same id never makes a second batch", &options->request_id);
   args::Add(run, "--throttle", &options->calls_per_second,
             "Calls a second that each queue takes; more are told to come back later")
       .Check(args::Range(1.0, 1e9));

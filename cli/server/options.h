@@ -73,8 +73,8 @@ inline constexpr char kSubmittedSla[] =
 // help.
 void AddLabels(CLI::App* command, const char* about, item::Labels* labels);
 
-// Adds `--request-id`, into `id`, which outlives the app. `about` is its help. An empty one, such as
-// of a variable that is not set, is refused: it would be taken for none.
+// Adds `--request-id`, into `id`, which outlives the app. `about` is its help. An empty one, such
+// as of a variable that is not set, is refused: it would be taken for none.
 args::Option AddRequestId(CLI::App* command, const char* about, std::string* id);
 
 // The trace that a submission belongs to: the one that the command line names, or the one in which

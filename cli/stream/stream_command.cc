@@ -127,9 +127,9 @@ absl::Status Append(const StreamCommandOptions& options, StreamAdmin* admin,
   int64_t sent = 0;
   const absl::Status appended = AppendLines(producer.get(), options.lines, &sent);
   if (!appended.ok()) {
-    return base::Annotate(appended,
-                          absl::StrCat("appended: ", Counted(static_cast<uint64_t>(sent), "event"),
-                                       "; failed"));
+    return base::Annotate(
+        appended,
+        absl::StrCat("appended: ", Counted(static_cast<uint64_t>(sent), "event"), "; failed"));
   }
   const ordered_json json = {{"stream", options.name}, {"events", sent}};
   if (PrintIfStructured(json, options.common, environment)) return absl::OkStatus();
@@ -256,7 +256,8 @@ void AddStream(CLI::App* app, const Environment& environment) {
         return text.empty() ? "an empty text ends no key; without --separator events have none"
                             : "";
       });
-  args::Add(append, "--partition", &options->lines.partition, "Where to, instead of where the key leads")
+  args::Add(append, "--partition", &options->lines.partition,
+            "Where to, instead of where the key leads")
       .Check(args::NonNegativeNumber());
   CLI::App* const read =
       add({"read", "Events of a partition from an offset on"}, Access::kLook, Read);

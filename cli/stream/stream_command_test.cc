@@ -140,8 +140,7 @@ TEST_F(StreamCommandTest, AnInputThatCannotBeReadIsNoEnd) {
   const Done failed = RunOnServer({"stream", "append", "homes"});
   EXPECT_EQ(failed.code, kError);
   EXPECT_EQ(failed.out, "");
-  EXPECT_THAT(failed.err,
-              HasSubstr("appended: 2 events; failed: standard input: Is a directory"));
+  EXPECT_THAT(failed.err, HasSubstr("appended: 2 events; failed: standard input: Is a directory"));
   EXPECT_EQ(events_->Extent("homes", 0)->count(), 2);
 }
 
@@ -157,8 +156,9 @@ TEST_F(StreamCommandTest, ShowsPropertiesThatAreNoTextApart) {
   ASSERT_TRUE(events_->Create("raw", {.partitions = 1}).ok());
   const stream::Properties properties = {{"kind", "door"}, {"seal", "\xff\xfe"}};
   ASSERT_TRUE(events_->Append("raw", 0, {{.body = "x", .properties = properties}}).ok());
-  EXPECT_THAT(RunOnServer({"stream", "read", "raw/0", "-o", "json"}).out,
-              HasSubstr("\"properties\":{\"kind\":\"door\"},\"properties_base64\":{\"seal\":\"//4=\"}"));
+  EXPECT_THAT(
+      RunOnServer({"stream", "read", "raw/0", "-o", "json"}).out,
+      HasSubstr("\"properties\":{\"kind\":\"door\"},\"properties_base64\":{\"seal\":\"//4=\"}"));
 }
 
 // Its option took it, and then the command failed: only retention has no end.

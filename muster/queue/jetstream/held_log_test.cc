@@ -71,8 +71,8 @@ class DeadHolderTest : public JetStreamQueueStoreTest {
     }
   }
 
-  // A holder does not wait until the server has its notes. Who asks on another connection waits here
-  // until so many messages are noted.
+  // A holder does not wait until the server has its notes. Who asks on another connection waits
+  // here until so many messages are noted.
   void AwaitNoted(size_t count) {
     nats::JetStream jetstream(client_->connection.get(), options_.timeout);
     while (true) {
