@@ -18,6 +18,7 @@
 #include "cli/server/mesh_client.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/text.h"
+#include "muster/handler/health_troubles.h"
 #include "muster/item/held_key_admin.h"
 #include "muster/item/queue_names.h"
 #include "muster/job/job_file.h"
@@ -138,10 +139,13 @@ void CheckJob(const v1::Job& job, const Workforce& workforce, Findings* findings
     return findings->push_back(CheckVersions(job, workforce));
   }
   for (const HealthIssue& one : troubles->second) {
+    const bool takes_items = handler::TakesItems(one.trouble);
     findings->push_back(
         {Health::kWrong, absl::StrCat("job ", job.name()),
-         absl::StrCat("processor ", one.processor, " cannot work for it: ", one.trouble),
-         "once that is mended, the processor starts to work within a minute"});
+         absl::StrCat("processor ", one.processor,
+                      takes_items ? " works for it, but " : " cannot work for it: ", one.trouble),
+         takes_items ? "this is over once its program has answered for an item"
+                     : "once that is mended, the processor starts to work within a minute"});
   }
   if (workforce.handlers.VersionsOf(job.name()).empty()) return;
   Finding versions = CheckVersions(job, workforce);

@@ -184,6 +184,13 @@ TEST_F(TroubleDoctorTest, FindsItWrongThatTheScriptIsMissingEverywhere) {
                               Not(HasSubstr("no processor has its handler"))));
 }
 
+TEST_F(TroubleDoctorTest, SaysOfAProgramThatFailsWithItemsThatItTakesThem) {
+  HealthTroubles("its last items failed: the handler's program exited with status 3", true);
+  EXPECT_THAT(RunOnServer({"doctor"}).out,
+              HasSubstr("wrong: job shop: processor p-2 works for it, but its last items failed: "
+                        "the handler's program exited with status 3; this is over once"));
+}
+
 TEST_F(TroubleDoctorTest, TellsOfTwoVersionsBesideTheTrouble) {
   HealthTroubles("it fails", true);
   mesh_.others[1].mutable_info()->mutable_handlers(0)->set_version("8");

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "muster/base/text.h"
 
 namespace muster::handler {
@@ -13,6 +14,8 @@ void HealthTroubles::Note(absl::string_view why) {
   why_ = std::move(printable);
   works_ = false;
 }
+
+void HealthTroubles::NoteItems(absl::string_view why) { Note(absl::StrCat(kItemsFailed, why)); }
 
 void HealthTroubles::Works() {
   base::MutexLock lock(&mu_);

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/mutex.h"
 
@@ -17,6 +18,15 @@ namespace muster::handler {
 // Enough for the last words on a stderr; a trouble is one line in a table, and part of each
 // heartbeat.
 inline constexpr size_t kMaxTroubleBytes = 512;
+
+// How the trouble of handlers begins that take items, and have failed with the last of them: one
+// may have an item in hand now that it works through. In heartbeats, this is the only mark of it,
+// and an older instance has none.
+inline constexpr absl::string_view kItemsFailed = "its last items failed: ";
+
+inline bool TakesItems(absl::string_view trouble) {
+  return absl::StartsWith(trouble, kItemsFailed);
+}
 
 // Shared by all handlers of a job. Thread-safe.
 class HealthTroubles {
@@ -27,6 +37,8 @@ class HealthTroubles {
   // Notes that the handlers cannot work, until one of them calls Works. `why` is made printable,
   // and cut.
   void Note(absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
+  // The same, but they take items, and fail with them: see kItemsFailed.
+  void NoteItems(absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
   // A handler has done its work.
   void Works() ABSL_LOCKS_EXCLUDED(mu_);
   // A call of a handler takes long, until EndSlow(call): a number that no other call has. At most

@@ -265,7 +265,7 @@ class CommandHandler final : public handler::Handler {
     std::string what = WhatItPrinted();
     Discard();
     Fail(RestartReason::kAnswer, std::move(what), options_.max_restart_delay);
-    Tell();
+    Tell(RestartReason::kAnswer);
     return Outcome::Retry({}, why_);
   }
 
@@ -296,7 +296,7 @@ class CommandHandler final : public handler::Handler {
     const absl::Duration now = options_.clock->Monotonic();
     if (!in_vain_since_.has_value()) in_vain_since_ = now;
     Fail(RestartReason::kNotStarted, std::move(what), options_.max_start_delay);
-    Tell();
+    Tell(RestartReason::kNotStarted);
     const bool has_worked = options_.health != nullptr && options_.health->has_worked();
     if (options_.on_never_started && !has_worked &&
         now - *in_vain_since_ >= options_.program_patience) {
@@ -333,7 +333,7 @@ class CommandHandler final : public handler::Handler {
     why_ = base::Printable(absl::StrCat("the handler's program ", what), kMaxWhyBytes);
     const absl::Duration delay =
         base::ExponentialBackoff(++failures_, options_.first_restart_delay, max_delay);
-    if (failures_ >= kFailuresUntilIssue) Tell();
+    if (failures_ >= kFailuresUntilIssue) Tell(reason);
     restart_at_ = options_.clock->Monotonic() + delay;
     const FailureLog::Failure failure = failure_log_->Note();
     base::Log(failure.is_told ? base::kWarning : base::kDebug, "handler program failed",
@@ -343,8 +343,11 @@ class CommandHandler final : public handler::Handler {
                {"restart_after", absl::FormatDuration(delay)}});
   }
 
-  void Tell() const {
-    if (options_.health != nullptr) options_.health->Note(why_);
+  // Of a program that reads its items, the next item may be one that it works through.
+  void Tell(RestartReason reason) const {
+    if (options_.health == nullptr) return;
+    if (reason == RestartReason::kNotStarted) return options_.health->Note(why_);
+    options_.health->NoteItems(why_);
   }
 
   // Ends the program, if there is one, and its last words; returns how it ended.

@@ -519,6 +519,7 @@ TEST_F(ProgramLifeTest, TellsOfTroubleWhenItFailsAgainAndAgain) {
   EXPECT_EQ(Process().kind, Kind::kRetry);
   EXPECT_THAT(options_.health->why(),
               AllOf(HasSubstr("the handler's program"), HasSubstr("no module bill")));
+  EXPECT_TRUE(handler::TakesItems(options_.health->why())) << "it reads them, and may do the next";
 }
 
 TEST_F(ProgramLifeTest, HasNoTroubleWhenAProgramOfAnyHandlerWorks) {

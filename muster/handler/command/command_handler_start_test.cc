@@ -44,6 +44,7 @@ class ProgramStartTest : public CommandHandlerTest {
     EXPECT_EQ(outcome.kind, Kind::kDefer) << outcome.why;
     EXPECT_THAT(outcome.why, why);
     EXPECT_THAT(options_.health->why(), why);
+    EXPECT_FALSE(handler::TakesItems(options_.health->why()));
   }
 
   void Write(const std::string& name, const std::string& text) const {

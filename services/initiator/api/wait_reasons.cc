@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "muster/handler/health_troubles.h"
 #include "muster/item/queue_names.h"
 #include "muster/scaling/rules/rules.h"
 
@@ -110,6 +111,13 @@ std::string WorkView::TroubleWith(const ledger::Batch& batch) const {
     return !one.version.empty() && TroubleOf(one).empty();
   };
   if (std::any_of(fit.begin(), fit.end(), can_work)) return "";
+  // One whose program dies of some items works on the others, and may be at work now.
+  const auto at_work = std::find_if(fit.begin(), fit.end(), [](const Processor& one) {
+    return one.release.empty() && handler::TakesItems(one.trouble);
+  });
+  if (at_work != fit.end()) {
+    return absl::StrCat("processor ", at_work->instance, " works on it, but ", at_work->trouble);
+  }
   return absl::StrCat("no processor can work on it: ", AndMore(fit.front().instance, fit.size()),
                       ": ", TroubleOf(fit.front()));
 }

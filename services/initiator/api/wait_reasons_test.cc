@@ -142,6 +142,15 @@ TEST_F(WaitReasonsTest, SaysWhatKeepsAllProcessorsFromWorking) {
               HasSubstr("no processor can work on it: p-1 and 1 more: its workers are paused"));
 }
 
+// A record killed the program until it was given up: while the item behind it was worked through
+// for 45 seconds, the batch said that no processor can work on it.
+TEST_F(WaitReasonsTest, SaysOfAProcessorWhoseProgramFailsWithItemsThatItWorksOnThem) {
+  Add("p-1", "2").heartbeat.mutable_jobs(0)->set_trouble("its workers are paused");
+  const std::string failed = "its last items failed: the handler's program exited with status 3";
+  Add("p-2", "2").heartbeat.mutable_jobs(0)->set_trouble(failed);
+  EXPECT_THAT(Why(), ::testing::StartsWith("processor p-2 works on it, but " + failed + " ("));
+}
+
 TEST_F(WaitReasonsTest, SaysForWhichReleaseParkedProcessorsWait) {
   Add("p-1", "2").heartbeat.mutable_standby()->set_release("month-end");
   EXPECT_THAT(Why(), HasSubstr("p-1: is parked, `muster release month-end` lets it go"));
