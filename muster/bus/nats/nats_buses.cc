@@ -201,14 +201,18 @@ NatsHeartbeatBus::NatsHeartbeatBus(muster::nats::Connection* connection, std::st
                     [this](const muster::nats::Incoming& message) { return OnMessage(message); }) {}
 
 absl::Status NatsHeartbeatBus::Publish(const v1::Heartbeat& heartbeat) {
+  if (const size_t size = heartbeat.ByteSizeLong(); size > bus::kMaxHeartbeatBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a heartbeat of ", size, " bytes; at most ",
+                                                   bus::kMaxHeartbeatBytes, " are allowed"));
+  }
   v1::Heartbeat signed_heartbeat = heartbeat;
   signed_heartbeat.mutable_instance()->set_installation(installation_);
-  const std::string bytes = signed_heartbeat.SerializeAsString();
-  if (bytes.size() > bus::kMaxHeartbeatBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a heartbeat of ", bytes.size(),
-                                                   " bytes; at most ", bus::kMaxHeartbeatBytes,
-                                                   " are allowed"));
+  // Its sender left out the jobs for which it had no room, and does not know of what comes on top.
+  while (signed_heartbeat.jobs_size() > 0 &&
+         signed_heartbeat.ByteSizeLong() > bus::kMaxHeartbeatBytes) {
+    signed_heartbeat.mutable_jobs()->RemoveLast();
   }
+  const std::string bytes = signed_heartbeat.SerializeAsString();
   return connection_->PublishNow({.subject = SubjectOf(heartbeat.instance()), .data = bytes},
                                  kHeartbeatPublishTimeout);
 }

@@ -160,6 +160,20 @@ TEST_P(NatsHeartbeatBusTest, RefusesAHeartbeatThatIsTooLong) {
   EXPECT_TRUE(absl::IsInvalidArgument(process.bus.Publish(heartbeat)));
 }
 
+TEST_P(NatsHeartbeatBusTest, OneThatIsFullLosesAJobForTheNameOfTheInstallation) {
+  HeartbeatProcess process(server_.url(), "local/muster");
+  HeartbeatRecorder ear;
+  const auto subscription = process.bus.Subscribe(ear.Subscriber()).value();
+  v1::Heartbeat full = From("full");
+  full.add_jobs()->set_job("first");
+  std::string* const last = full.add_jobs()->mutable_job();
+  while (full.ByteSizeLong() < bus::kMaxHeartbeatBytes) last->push_back('j');
+  ASSERT_TRUE(process.bus.Publish(full).ok());
+  const v1::Heartbeat heard = ear.Await("full");
+  ASSERT_EQ(heard.jobs_size(), 1);
+  EXPECT_EQ(heard.jobs(0).job(), "first");
+}
+
 TEST_P(NatsHeartbeatBusTest, LosesHeartbeatsWithoutAServerAndIsHeardAgainAfterwards) {
   HeartbeatProcess process(server_.url());
   HeartbeatRecorder ear;
