@@ -58,7 +58,7 @@ class ScheduleService final : public v1::ScheduleService::Service {
   // The job of the schedule. InvalidArgument, NotFound: no schedule can be so.
   absl::StatusOr<job::JobDefinition> Check(const v1::ScheduleSpec& spec) const;
   // InvalidArgument: each batch that the schedule has now would be refused with the job of `spec`.
-  // A schedule that is not there is not judged.
+  // A schedule that is not there, or whose content cannot be read now, is not judged.
   absl::Status CheckContentFor(const v1::ScheduleSpec& spec, const job::JobDefinition& job) const;
   absl::StatusOr<v1::ScheduleRecord> Change(const std::string& name,
                                             absl::FunctionRef<bool(v1::ScheduleRecord*)> change);
