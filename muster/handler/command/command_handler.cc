@@ -265,7 +265,7 @@ class CommandHandler final : public handler::Handler {
     std::string what = WhatItPrinted();
     Discard();
     Fail(RestartReason::kAnswer, std::move(what), options_.max_restart_delay);
-    Tell(RestartReason::kAnswer);
+    if (options_.health != nullptr) options_.health->Note(why_);
     return Outcome::Retry({}, why_);
   }
 
