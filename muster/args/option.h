@@ -108,6 +108,7 @@ template <typename Enum>
 requires std::is_enum_v<Enum> Option Add(CLI::App* app, const std::string& name,
                                          std::vector<Enum>* values, const std::string& help) {
   const auto take = [values](const std::vector<std::string>& numbers) {
+    values->clear();
     for (const std::string& number : numbers) {
       values->push_back(static_cast<Enum>(std::stoi(number)));
     }

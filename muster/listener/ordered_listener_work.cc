@@ -36,7 +36,8 @@ void OrderedListener::StartWorkersLocked() {
     --workers_;
     --idle_workers_;
     const bool is_workless = workers_ == 0;
-    (is_workless && on_no_task_ ? on_no_task_ : on_error_)(started);
+    (is_workless && on_no_task_ ? on_no_task_
+                                : on_error_)(base::Annotate(started, "starting a worker"));
     return;
   }
 }
