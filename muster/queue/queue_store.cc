@@ -13,6 +13,22 @@ namespace muster::queue {
 
 std::string QueueId::ToString() const { return absl::StrCat(account, "/", name); }
 
+std::vector<absl::StatusOr<std::vector<PutResult>>> QueueStore::PutEach(
+    absl::Span<const ForQueue<NewMessage>> puts) {
+  std::vector<absl::StatusOr<std::vector<PutResult>>> results;
+  results.reserve(puts.size());
+  for (const auto& [queue, messages] : puts) results.push_back(Put(queue, messages));
+  return results;
+}
+
+std::vector<absl::StatusOr<std::vector<absl::Status>>> QueueStore::DeleteEach(
+    absl::Span<const ForQueue<Receipt>> deletes) {
+  std::vector<absl::StatusOr<std::vector<absl::Status>>> results;
+  results.reserve(deletes.size());
+  for (const auto& [queue, receipts] : deletes) results.push_back(Delete(queue, receipts));
+  return results;
+}
+
 absl::StatusOr<std::vector<Released>> QueueStore::ReleaseHeldBy(const std::string&,
                                                                 absl::Duration) {
   return std::vector<Released>();

@@ -81,6 +81,13 @@ struct NewMessage {
   std::string dedup_id;
 };
 
+// What a call that serves several queues has for one of them. `items` are not owned.
+template <typename Item>
+struct ForQueue {
+  QueueId queue;
+  absl::Span<const Item> items;
+};
+
 struct PutResult {
   std::string message_id;  // a GUID
   // Usable at once for Update and Delete. For a duplicate: that of the first put, if the engine
@@ -287,6 +294,8 @@ struct Traits {
   bool moves = false;
   // Others can give back at once what a dead holder held (ReleaseHeldBy).
   bool releases_holders = false;
+  // PutEach and DeleteEach make one durable step of all queues.
+  bool joins_queues = false;
   // A call that the engine does not answer ends after this time; zero: every call is answered.
   absl::Duration longest_call = absl::ZeroDuration();
   int max_receive = 32;
@@ -312,6 +321,12 @@ class QueueStore {
   // All or nothing: on an error no message was put, or (Unavailable) the outcome is unknown.
   virtual absl::StatusOr<std::vector<PutResult>> Put(const QueueId& queue,
                                                      absl::Span<const NewMessage> messages) = 0;
+
+  // Puts into several queues, each of which is named once. Answers for each, in order, what Put
+  // would: what is wrong with one concerns no other. One after the other, unless
+  // traits().joins_queues; then a write that fails is Unavailable for all.
+  virtual std::vector<absl::StatusOr<std::vector<PutResult>>> PutEach(
+      absl::Span<const ForQueue<NewMessage>> puts);
 
   // Leases up to max_messages ready messages; returns an empty vector when none is ready. Two live
   // leases never share a message. Receive sets a message with a corrupt record aside as poison,
@@ -364,6 +379,9 @@ class QueueStore {
   // since.
   virtual absl::StatusOr<std::vector<absl::Status>> Delete(const QueueId& queue,
                                                            absl::Span<const Receipt> receipts) = 0;
+  // Deletes from several queues, as PutEach puts.
+  virtual std::vector<absl::StatusOr<std::vector<absl::Status>>> DeleteEach(
+      absl::Span<const ForQueue<Receipt>> deletes);
 
   // Deletes all messages that are not poison, leased ones too, and forgets their dedup ids.
   virtual absl::Status Clear(const QueueId& queue) = 0;

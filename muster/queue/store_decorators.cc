@@ -52,6 +52,28 @@ auto InterceptedStore::Intercept(Verb verb, const QueueId& queue, Call call) -> 
   return Intercept(verb, queue, std::move(call), [](const auto&) { return true; });
 }
 
+template <typename Result, typename Item, typename Call>
+std::vector<absl::StatusOr<Result>> InterceptedStore::InterceptEach(
+    Verb verb, absl::Span<const ForQueue<Item>> asked, Call call) {
+  std::vector<absl::StatusOr<Result>> results(asked.size(), Result());
+  std::vector<ForQueue<Item>> admitted;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (absl::Status refused = Before(verb, asked[i].queue); !refused.ok()) {
+      results[i] = std::move(refused);
+      continue;
+    }
+    admitted.push_back(asked[i]);
+    places.push_back(i);
+  }
+  std::vector<absl::StatusOr<Result>> done = call(absl::MakeConstSpan(admitted));
+  for (size_t i = 0; i < places.size(); ++i) {
+    After(verb, admitted[i].queue, done[i].ok());
+    results[places[i]] = std::move(done[i]);
+  }
+  return results;
+}
+
 absl::Status InterceptedStore::CreateQueue(const QueueId& queue, const Metadata& metadata) {
   return Intercept(Verb::kAdministration, queue,
                    [&] { return behind_->CreateQueue(queue, metadata); });
@@ -79,6 +101,14 @@ absl::Status InterceptedStore::SetMetadata(const QueueId& queue, const Metadata&
 absl::StatusOr<std::vector<PutResult>> InterceptedStore::Put(
     const QueueId& queue, absl::Span<const NewMessage> messages) {
   return Intercept(Verb::kPut, queue, [&] { return behind_->Put(queue, messages); });
+}
+
+std::vector<absl::StatusOr<std::vector<PutResult>>> InterceptedStore::PutEach(
+    absl::Span<const ForQueue<NewMessage>> puts) {
+  if (!traits().joins_queues) return QueueStore::PutEach(puts);
+  return InterceptEach<std::vector<PutResult>>(
+      Verb::kPut, puts,
+      [&](absl::Span<const ForQueue<NewMessage>> admitted) { return behind_->PutEach(admitted); });
 }
 
 absl::StatusOr<std::vector<Message>> InterceptedStore::Receive(const QueueId& queue,
@@ -121,6 +151,14 @@ absl::StatusOr<std::vector<absl::StatusOr<UpdateResult>>> InterceptedStore::Upda
 absl::StatusOr<std::vector<absl::Status>> InterceptedStore::Delete(
     const QueueId& queue, absl::Span<const Receipt> receipts) {
   return Intercept(Verb::kDelete, queue, [&] { return behind_->Delete(queue, receipts); });
+}
+
+std::vector<absl::StatusOr<std::vector<absl::Status>>> InterceptedStore::DeleteEach(
+    absl::Span<const ForQueue<Receipt>> deletes) {
+  if (!traits().joins_queues) return QueueStore::DeleteEach(deletes);
+  return InterceptEach<std::vector<absl::Status>>(
+      Verb::kDelete, deletes,
+      [&](absl::Span<const ForQueue<Receipt>> admitted) { return behind_->DeleteEach(admitted); });
 }
 
 absl::Status InterceptedStore::Clear(const QueueId& queue) {

@@ -49,6 +49,10 @@ class InterceptedStore : public QueueStore {
   absl::Status SetMetadata(const QueueId& queue, const Metadata& metadata) override;
   absl::StatusOr<std::vector<PutResult>> Put(const QueueId& queue,
                                              absl::Span<const NewMessage> messages) override;
+  // A put of each queue, and not made for one that Before refuses. Calls Put, as the engine would,
+  // unless traits().joins_queues.
+  std::vector<absl::StatusOr<std::vector<PutResult>>> PutEach(
+      absl::Span<const ForQueue<NewMessage>> puts) override;
   absl::StatusOr<std::vector<Message>> Receive(const QueueId& queue,
                                                const ReceiveOptions& options) override;
   // A receive, which ends with the message.
@@ -61,6 +65,9 @@ class InterceptedStore : public QueueStore {
       const QueueId& queue, absl::Span<const UpdateRequest> requests) override;
   absl::StatusOr<std::vector<absl::Status>> Delete(const QueueId& queue,
                                                    absl::Span<const Receipt> receipts) override;
+  // Likewise.
+  std::vector<absl::StatusOr<std::vector<absl::Status>>> DeleteEach(
+      absl::Span<const ForQueue<Receipt>> deletes) override;
   absl::Status Clear(const QueueId& queue) override;
   absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       const QueueId& queue, absl::Span<const DeadLetterRequest> requests) override;
@@ -107,6 +114,11 @@ class InterceptedStore : public QueueStore {
       -> decltype(call());
   template <typename Call>
   auto Intercept(Verb verb, const QueueId& queue, Call call) -> decltype(call());
+  // The same of each queue, with one call for all that Before admits.
+  template <typename Result, typename Item, typename Call>
+  std::vector<absl::StatusOr<Result>> InterceptEach(Verb verb,
+                                                    absl::Span<const ForQueue<Item>> asked,
+                                                    Call call);
 
   QueueStore* const behind_;  // not owned
 };

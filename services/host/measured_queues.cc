@@ -104,17 +104,49 @@ auto MeasuredQueues::Time(absl::string_view operation, const queue::QueueId& que
     -> decltype(call()) {
   const absl::Duration begun = clock_->Monotonic();
   auto result = call();
-  operations_
-      .With({LabelOf(queue), operation, telemetry::kMessagingSystem, ErrorOf(result.status())})
-      .Observe(clock_->Monotonic() - begun);
+  Observe(operation, queue, result.status(), clock_->Monotonic() - begun);
   return result;
+}
+
+void MeasuredQueues::Observe(absl::string_view operation, const queue::QueueId& queue,
+                             const absl::Status& status, absl::Duration took) const {
+  operations_.With({LabelOf(queue), operation, telemetry::kMessagingSystem, ErrorOf(status)})
+      .Observe(took);
+}
+
+void MeasuredQueues::CountSent(const queue::QueueId& queue, size_t messages,
+                               const absl::Status& status) const {
+  sent_.With({LabelOf(queue), "send", telemetry::kMessagingSystem, ErrorOf(status)})
+      .Add(static_cast<double>(messages));
 }
 
 absl::StatusOr<std::vector<queue::PutResult>> MeasuredQueues::Put(
     const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages) {
   auto results = Time("send", queue, [&] { return InterceptedStore::Put(queue, messages); });
-  sent_.With({LabelOf(queue), "send", telemetry::kMessagingSystem, ErrorOf(results.status())})
-      .Add(static_cast<double>(messages.size()));
+  CountSent(queue, messages.size(), results.status());
+  return results;
+}
+
+std::vector<absl::StatusOr<std::vector<queue::PutResult>>> MeasuredQueues::PutEach(
+    absl::Span<const queue::ForQueue<queue::NewMessage>> puts) {
+  const absl::Duration begun = clock_->Monotonic();
+  auto results = InterceptedStore::PutEach(puts);
+  const absl::Duration took = clock_->Monotonic() - begun;
+  for (size_t i = 0; i < puts.size(); ++i) {
+    Observe("send", puts[i].queue, results[i].status(), took);
+    CountSent(puts[i].queue, puts[i].items.size(), results[i].status());
+  }
+  return results;
+}
+
+std::vector<absl::StatusOr<std::vector<absl::Status>>> MeasuredQueues::DeleteEach(
+    absl::Span<const queue::ForQueue<queue::Receipt>> deletes) {
+  const absl::Duration begun = clock_->Monotonic();
+  auto results = InterceptedStore::DeleteEach(deletes);
+  const absl::Duration took = clock_->Monotonic() - begun;
+  for (size_t i = 0; i < deletes.size(); ++i) {
+    Observe("settle", deletes[i].queue, results[i].status(), took);
+  }
   return results;
 }
 

@@ -32,6 +32,9 @@ class MeasuredQueues final : public queue::InterceptedStore {
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(
       const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages) override;
+  // Each queue is told the time of all.
+  std::vector<absl::StatusOr<std::vector<queue::PutResult>>> PutEach(
+      absl::Span<const queue::ForQueue<queue::NewMessage>> puts) override;
   absl::StatusOr<std::vector<queue::Message>> Receive(
       const queue::QueueId& queue, const queue::ReceiveOptions& options) override;
   absl::StatusOr<std::unique_ptr<Wait>> AwaitMessage(const queue::QueueId& queue,
@@ -39,6 +42,8 @@ class MeasuredQueues final : public queue::InterceptedStore {
                                                      TakeMessage take) override;
   absl::StatusOr<std::vector<absl::Status>> Delete(
       const queue::QueueId& queue, absl::Span<const queue::Receipt> receipts) override;
+  std::vector<absl::StatusOr<std::vector<absl::Status>>> DeleteEach(
+      absl::Span<const queue::ForQueue<queue::Receipt>> deletes) override;
   absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       const queue::QueueId& queue, absl::Span<const queue::DeadLetterRequest> requests) override;
 
@@ -54,6 +59,9 @@ class MeasuredQueues final : public queue::InterceptedStore {
   template <typename Call>
   auto Time(absl::string_view operation, const queue::QueueId& queue, Call call) const
       -> decltype(call());
+  void Observe(absl::string_view operation, const queue::QueueId& queue, const absl::Status& status,
+               absl::Duration took) const;
+  void CountSent(const queue::QueueId& queue, size_t messages, const absl::Status& status) const;
 
   const std::unique_ptr<queue::QueueStore> owned_;
   const telemetry::Counters<3> calls_;

@@ -68,6 +68,36 @@ TEST_F(MeasuredQueuesTest, CountsTheCallsOfALogicalQueue) {
   EXPECT_EQ(Calls("receive", false), 1) << "it looked at an empty queue";
 }
 
+TEST_F(MeasuredQueuesTest, CountsACallThatServesSeveralQueuesForEachOfThem) {
+  const queue::QueueId other{"acme", "orders-in"}, missing{"acme", "missing-in"};
+  ASSERT_TRUE(measured_->CreateQueue(other, {}).ok());
+  const std::vector<queue::NewMessage> messages(1);
+  const std::vector<queue::ForQueue<queue::NewMessage>> puts = {
+      {queue_, messages}, {missing, messages}, {other, messages}};
+  EXPECT_TRUE(measured_->PutEach(puts)[0].ok());
+  std::vector<queue::Receipt> receipts = {Receive().front().receipt};
+  const std::vector<queue::ForQueue<queue::Receipt>> deletes = {{missing, receipts},
+                                                                {queue_, receipts}};
+  EXPECT_TRUE(measured_->DeleteEach(deletes)[1].ok());
+  const auto calls = [this](const std::string& labels) {
+    return Shown(registry_, absl::StrCat("muster_storage_transactions_total{", labels, "}"));
+  };
+  EXPECT_EQ(calls("queue=\"retail-in\",operation=\"put\",useful=\"true\""), 1);
+  EXPECT_EQ(calls("queue=\"orders-in\",operation=\"put\",useful=\"true\""), 1);
+  EXPECT_EQ(calls("queue=\"missing-in\",operation=\"put\",useful=\"false\""), 1);
+  EXPECT_EQ(calls("queue=\"retail-in\",operation=\"delete\",useful=\"true\""), 1);
+  const auto sent = [this](const std::string& queue, const std::string& error) {
+    return Shown(registry_, absl::StrCat("messaging_client_sent_messages_total{"
+                                         "messaging_destination_name=\"",
+                                         queue,
+                                         "\",messaging_operation_name=\"send\","
+                                         "messaging_system=\"muster\",error_type=\"",
+                                         error, "\"}"));
+  };
+  EXPECT_EQ(sent("orders-in", ""), 1);
+  EXPECT_EQ(sent("missing-in", "NOT_FOUND"), 1);
+}
+
 TEST_F(MeasuredQueuesTest, TellsOfMessagesByTheConventionsOfOpenTelemetry) {
   const auto shown = [this](const std::string& metric, const std::string& operation) {
     return Shown(registry_,

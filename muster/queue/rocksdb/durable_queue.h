@@ -51,6 +51,8 @@ class DurableQueue {
   void LoadUsedSequence(uint64_t seq);
 
   const queue::QueueId& id() const { return id_; }
+  // No other queue of the storage has it, or ever gets it.
+  uint64_t number() const { return number_; }
 
   queue::Metadata metadata() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status SetMetadata(const queue::Metadata& metadata) ABSL_LOCKS_EXCLUDED(mu_);
@@ -59,6 +61,11 @@ class DurableQueue {
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(absl::Span<const queue::NewMessage> messages)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // A put, or a delete, whose second step another makes, for several queues together.
+  class PutSteps;
+  class DeleteSteps;
+  // Call it after a put, without its steps.
+  void SweepDedupIfDue(absl::Span<const queue::NewMessage> messages) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<queue::Message>> Receive(const queue::ReceiveOptions& options)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::vector<queue::Message>> Peek(int max_messages) ABSL_LOCKS_EXCLUDED(mu_);
@@ -128,7 +135,13 @@ class DurableQueue {
     std::optional<std::string> damage;  // why the message cannot be delivered
   };
   enum class Lapsed { kAccept, kRefuse };
-  struct Planned;  // one message of a put
+  // One message of a put.
+  struct Planned {
+    uint64_t seq = 0;
+    bool duplicate = false;  // then `seq` is that of the first message
+    // For a duplicate: as the first put wrote it, without a lease if that is not known any more.
+    MessageState state;
+  };
 
   absl::Status CheckAliveLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string NameOf(uint64_t seq) const;  // "queue 'a/b' message 1234…"
@@ -153,8 +166,10 @@ class DurableQueue {
   // Checks out the message of every valid receipt.
   absl::StatusOr<Claims> ClaimAll(const std::vector<const queue::Receipt*>& receipts, Lapsed lapsed)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Adds the counter changes of the claims to `batch` and writes it, unless there is nothing to
-  // write.
+  // Adds the counter changes of the claims to `batch`.
+  void CountClaims(const Claims& claims, Counters delta, ::rocksdb::WriteBatch* batch)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // That, and writes the batch, unless there is nothing to write.
   absl::Status WriteClaims(const Claims& claims, ::rocksdb::WriteBatch* batch, Counters delta,
                            muster::rocksdb::Durability durability) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends a check-out: every message gets its `after` state, or its `before` state if `written` is
@@ -165,8 +180,8 @@ class DurableQueue {
   absl::Status PlanPutLocked(absl::Span<const queue::NewMessage> messages,
                              const std::vector<std::optional<DedupRecord>>& known,
                              std::vector<Planned>* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status WritePut(absl::Span<const queue::NewMessage> messages,
-                        const std::vector<Planned>& plan) ABSL_LOCKS_EXCLUDED(mu_);
+  void AddPut(absl::Span<const queue::NewMessage> messages, const std::vector<Planned>& plan,
+              ::rocksdb::WriteBatch* batch) const;
   std::vector<queue::PutResult> PublishPut(const std::vector<Planned>& plan)
       ABSL_LOCKS_EXCLUDED(mu_);
   bool IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) const
@@ -262,6 +277,49 @@ class DurableQueue {
   MessageIndex index_ ABSL_GUARDED_BY(mu_);
   absl::btree_set<uint64_t> poison_ ABSL_GUARDED_BY(mu_);
   std::vector<uint64_t> garbage_ ABSL_GUARDED_BY(mu_);  // expired, still on disk
+};
+
+// Who holds the steps of several queues made them in the order of number(), so that two such
+// callers never wait for each other. One thread makes and destroys them.
+class DurableQueue::PutSteps {
+ public:
+  // Waits while the queue is changed as a whole. Neither argument is owned.
+  PutSteps(DurableQueue* queue, absl::Span<const queue::NewMessage> messages);
+
+  // Adds to `batch` what is to be written. On an error it has added nothing, and there is nothing
+  // to finish.
+  absl::Status Plan(::rocksdb::WriteBatch* batch);
+  // That the batch needs at least.
+  muster::rocksdb::Durability durability() const { return muster::rocksdb::Durability::kPower; }
+  // `written`: what became of the batch, or, if nothing was added to it, whether the storage works.
+  absl::StatusOr<std::vector<queue::PutResult>> Finish(const absl::Status& written);
+
+ private:
+  DurableQueue* const queue_;                           // not owned
+  const absl::Span<const queue::NewMessage> messages_;  // not owned
+  const SharedEntry writing_;
+  const DedupIds::Reservation reservation_;
+  std::vector<Planned> plan_;
+};
+
+// As PutSteps.
+class DurableQueue::DeleteSteps {
+ public:
+  DeleteSteps(DurableQueue* queue, absl::Span<const queue::Receipt> receipts);
+
+  absl::Status Plan(::rocksdb::WriteBatch* batch);
+  // When every receipt was refused the batch holds only a counter change, which needs no sync.
+  muster::rocksdb::Durability durability() const {
+    return claims_.taken.empty() ? muster::rocksdb::Durability::kProcess
+                                 : muster::rocksdb::Durability::kPower;
+  }
+  absl::StatusOr<std::vector<absl::Status>> Finish(const absl::Status& written);
+
+ private:
+  DurableQueue* const queue_;                        // not owned
+  const absl::Span<const queue::Receipt> receipts_;  // not owned
+  const SharedEntry writing_;
+  Claims claims_;
 };
 
 }  // namespace muster::queue::rocksdb

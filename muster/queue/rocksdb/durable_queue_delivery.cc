@@ -39,39 +39,50 @@ size_t BytesOf(absl::Span<const queue::NewMessage> messages) {
   return bytes;
 }
 
+std::vector<std::string> DedupIdsOf(absl::Span<const queue::NewMessage> messages) {
+  std::vector<std::string> ids;
+  ids.reserve(messages.size());
+  for (const queue::NewMessage& message : messages) ids.push_back(message.dedup_id);
+  return ids;
+}
+
 }  // namespace
 
-struct DurableQueue::Planned {
-  uint64_t seq = 0;
-  bool duplicate = false;  // then `seq` is that of the first message
-  // For a duplicate: as the first put wrote it, without a lease if that is not known any more.
-  MessageState state;
-};
+DurableQueue::PutSteps::PutSteps(DurableQueue* queue, absl::Span<const queue::NewMessage> messages)
+    : queue_(queue),
+      messages_(messages),
+      writing_(&queue->gate_),
+      reservation_(&queue->dedup_ids_, DedupIdsOf(messages)) {}
+
+absl::Status DurableQueue::PutSteps::Plan(::rocksdb::WriteBatch* batch) {
+  MUSTER_ASSIGN_OR_RETURN(const auto known, reservation_.LookUp());
+  {
+    base::MutexLock lock(&queue_->mu_);
+    MUSTER_RETURN_IF_ERROR(queue_->PlanPutLocked(messages_, known, &plan_));
+  }
+  queue_->AddPut(messages_, plan_, batch);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::PutSteps::Finish(
+    const absl::Status& written) {
+  MUSTER_RETURN_IF_ERROR(written);
+  MUSTER_FAILPOINT("queue.after_put");
+  std::vector<queue::PutResult> results = queue_->PublishPut(plan_);
+  queue_->CollectGarbage();
+  return results;
+}
 
 absl::StatusOr<std::vector<queue::PutResult>> DurableQueue::Put(
     absl::Span<const queue::NewMessage> messages) {
-  std::vector<std::string> ids;
-  size_t id_count = 0;
-  for (const queue::NewMessage& message : messages) {
-    ids.push_back(message.dedup_id);
-    if (!message.dedup_id.empty()) ++id_count;
-  }
   std::vector<queue::PutResult> results;
   {
-    SharedEntry writing(&gate_);
-    const DedupIds::Reservation reservation(&dedup_ids_, std::move(ids));
-    MUSTER_ASSIGN_OR_RETURN(const auto known, reservation.LookUp());
-    std::vector<Planned> plan;
-    {
-      base::MutexLock lock(&mu_);
-      MUSTER_RETURN_IF_ERROR(PlanPutLocked(messages, known, &plan));
-    }
-    MUSTER_RETURN_IF_ERROR(WritePut(messages, plan));
-    MUSTER_FAILPOINT("queue.after_put");
-    results = PublishPut(plan);
-    CollectGarbage();
+    PutSteps steps(this, messages);
+    ::rocksdb::WriteBatch batch(BytesOf(messages));
+    MUSTER_RETURN_IF_ERROR(steps.Plan(&batch));
+    MUSTER_ASSIGN_OR_RETURN(results, steps.Finish(storage_->WriteAny(&batch, steps.durability())));
   }
-  if (dedup_ids_.SweepIsDue(id_count)) SweepDedup();
+  SweepDedupIfDue(messages);
   return results;
 }
 
@@ -131,30 +142,25 @@ bool DurableQueue::IsDuplicateLocked(const DedupRecord& dedup, int64_t now_us) c
   return now_us - dedup.put_us < absl::ToInt64Microseconds(queue::kDedupWindow);
 }
 
-absl::Status DurableQueue::WritePut(absl::Span<const queue::NewMessage> messages,
-                                    const std::vector<Planned>& plan) {
+void DurableQueue::AddPut(absl::Span<const queue::NewMessage> messages,
+                          const std::vector<Planned>& plan, ::rocksdb::WriteBatch* batch) const {
   MUSTER_CHECK(plan.size() == messages.size(), "planned ", plan.size(), ", messages ",
                messages.size());
-  ::rocksdb::WriteBatch batch(BytesOf(messages));
   Counters delta;
   for (size_t i = 0; i < plan.size(); ++i) {
     if (plan[i].duplicate) continue;
     const uint64_t seq = plan[i].seq;
-    PutState(&batch, seq, plan[i].state);
-    PutBody(&batch, storage_->family(kBody), MessageKey(number_, seq), messages[i].body);
+    PutState(batch, seq, plan[i].state);
+    PutBody(batch, storage_->family(kBody), MessageKey(number_, seq), messages[i].body);
     if (!messages[i].dedup_id.empty()) {
       const MessageState& state = plan[i].state;
-      dedup_ids_.Write(&batch, messages[i].dedup_id,
+      dedup_ids_.Write(batch, messages[i].dedup_id,
                        {seq, state.insertion_us, state.lease, state.visible_us, state.expiry_us});
     }
     ++delta.in;
     delta.next_seq = seq + 1;
   }
-  // RocksDB still shows a failed put until the store is opened again. So before a duplicate is
-  // acknowledged, check that the store works: the first put may not be on disk.
-  if (delta.in == 0) return storage_->CheckWorks();
-  AddToCounters(&batch, delta);
-  return storage_->Write(&batch, muster::rocksdb::Durability::kPower);
+  if (delta.in > 0) AddToCounters(batch, delta);
 }
 
 std::vector<queue::PutResult> DurableQueue::PublishPut(const std::vector<Planned>& plan) {
@@ -179,6 +185,13 @@ std::vector<queue::PutResult> DurableQueue::PublishPut(const std::vector<Planned
     ++counters_.in;
   }
   return results;
+}
+
+void DurableQueue::SweepDedupIfDue(absl::Span<const queue::NewMessage> messages) {
+  const auto ids =
+      std::count_if(messages.begin(), messages.end(),
+                    [](const queue::NewMessage& message) { return !message.dedup_id.empty(); });
+  if (dedup_ids_.SweepIsDue(static_cast<size_t>(ids))) SweepDedup();
 }
 
 void DurableQueue::SweepDedup() {

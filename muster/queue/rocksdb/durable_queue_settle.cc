@@ -102,29 +102,42 @@ absl::StatusOr<std::vector<absl::StatusOr<queue::UpdateResult>>> DurableQueue::U
   return results;
 }
 
-absl::StatusOr<std::vector<absl::Status>> DurableQueue::Delete(
-    absl::Span<const queue::Receipt> receipts) {
-  SharedEntry writing(&gate_);
-  MUSTER_ASSIGN_OR_RETURN(const Claims claims, ClaimAll(PointersTo(receipts), Lapsed::kAccept));
-  ::rocksdb::WriteBatch batch;
-  for (const Claim& claim : claims.taken) {
-    DeleteMessage(&batch, claim.seq, claim.before.has(kNoted));
+DurableQueue::DeleteSteps::DeleteSteps(DurableQueue* queue,
+                                       absl::Span<const queue::Receipt> receipts)
+    : queue_(queue), receipts_(receipts), writing_(&queue->gate_) {}
+
+absl::Status DurableQueue::DeleteSteps::Plan(::rocksdb::WriteBatch* batch) {
+  MUSTER_ASSIGN_OR_RETURN(claims_, queue_->ClaimAll(PointersTo(receipts_), Lapsed::kAccept));
+  for (const Claim& claim : claims_.taken) {
+    queue_->DeleteMessage(batch, claim.seq, claim.before.has(kNoted));
   }
   Counters delta;
-  delta.out = static_cast<int64_t>(claims.taken.size());
-  const absl::Status written =
-      WriteClaims(claims, &batch, delta, muster::rocksdb::Durability::kPower);
+  delta.out = static_cast<int64_t>(claims_.taken.size());
+  queue_->CountClaims(claims_, delta, batch);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<absl::Status>> DurableQueue::DeleteSteps::Finish(
+    const absl::Status& written) {
   MUSTER_FAILPOINT("queue.after_delete");
-  std::vector<absl::Status> results(receipts.size(), written);
-  for (const Refusal& refusal : claims.refused) results[refusal.slot] = refusal.status;
+  std::vector<absl::Status> results(receipts_.size(), written);
+  for (const Refusal& refusal : claims_.refused) results[refusal.slot] = refusal.status;
   if (!written.ok()) {
-    CheckInAll(claims.taken, written);
+    queue_->CheckInAll(claims_.taken, written);
     return results;
   }
-  base::MutexLock lock(&mu_);
-  for (const Claim& claim : claims.taken) index_.Erase(claim.seq);
-  counters_.out += delta.out;
+  base::MutexLock lock(&queue_->mu_);
+  for (const Claim& claim : claims_.taken) queue_->index_.Erase(claim.seq);
+  queue_->counters_.out += static_cast<int64_t>(claims_.taken.size());
   return results;
+}
+
+absl::StatusOr<std::vector<absl::Status>> DurableQueue::Delete(
+    absl::Span<const queue::Receipt> receipts) {
+  DeleteSteps steps(this, receipts);
+  ::rocksdb::WriteBatch batch;
+  MUSTER_RETURN_IF_ERROR(steps.Plan(&batch));
+  return steps.Finish(storage_->WriteAny(&batch, steps.durability()));
 }
 
 absl::StatusOr<std::vector<absl::Status>> DurableQueue::DeadLetter(
@@ -258,14 +271,18 @@ absl::StatusOr<DurableQueue::Claim> DurableQueue::ClaimLocked(const queue::Recei
   return CheckOutLocked(parts->seq);
 }
 
-absl::Status DurableQueue::WriteClaims(const Claims& claims, ::rocksdb::WriteBatch* batch,
-                                       Counters delta, muster::rocksdb::Durability durability) {
+void DurableQueue::CountClaims(const Claims& claims, Counters delta, ::rocksdb::WriteBatch* batch) {
   if (claims.stale > 0) {
     base::MutexLock lock(&mu_);
     counters_.stale += claims.stale;
   }
   delta.stale = claims.stale;
   if (delta.out > 0 || delta.stale > 0) AddToCounters(batch, delta);
+}
+
+absl::Status DurableQueue::WriteClaims(const Claims& claims, ::rocksdb::WriteBatch* batch,
+                                       Counters delta, muster::rocksdb::Durability durability) {
+  CountClaims(claims, delta, batch);
   if (batch->Count() == 0) return absl::OkStatus();
   // When every receipt was refused the batch holds only a counter change, which needs no sync.
   if (claims.taken.empty()) durability = muster::rocksdb::Durability::kProcess;

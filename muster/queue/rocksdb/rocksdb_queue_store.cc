@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -35,6 +37,7 @@ queue::Traits EngineTraits() {
   traits.exact_stats = true;
   traits.keeps_ids = true;
   traits.moves = true;
+  traits.joins_queues = true;
   traits.max_receive = queue::kMaxReceive;
   return traits;
 }
@@ -212,11 +215,71 @@ absl::Status RocksDbQueueStore::SetMetadata(const queue::QueueId& id,
   return queue->SetMetadata(metadata);
 }
 
+template <typename Steps, typename Answer, typename Item, typename Check>
+std::vector<absl::StatusOr<Answer>> RocksDbQueueStore::Join(
+    absl::Span<const queue::ForQueue<Item>> asked, Check check) {
+  struct Part {
+    size_t place;
+    QueuePtr queue;
+  };
+  std::vector<absl::StatusOr<Answer>> answers(asked.size(), Answer());
+  std::vector<Part> parts;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    const absl::Status checked = check(asked[i].items);
+    absl::StatusOr<QueuePtr> queue = checked.ok() ? FindWritable(asked[i].queue) : checked;
+    if (queue.ok()) {
+      parts.push_back({i, *std::move(queue)});
+    } else {
+      answers[i] = queue.status();
+    }
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return std::make_pair(a.queue->number(), a.place) < std::make_pair(b.queue->number(), b.place);
+  });
+
+  std::deque<Steps> steps;
+  std::vector<size_t> places;
+  ::rocksdb::WriteBatch batch;
+  auto durability = muster::rocksdb::Durability::kProcess;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const size_t place = parts[i].place;
+    if (i > 0 && parts[i].queue == parts[i - 1].queue) {
+      answers[place] = absl::InvalidArgumentError(
+          absl::StrCat("queue '", asked[place].queue.ToString(), "' is named twice"));
+      continue;
+    }
+    steps.emplace_back(parts[i].queue.get(), asked[place].items);
+    if (const absl::Status planned = steps.back().Plan(&batch); !planned.ok()) {
+      answers[place] = planned;
+      steps.pop_back();
+      continue;
+    }
+    places.push_back(place);
+    durability = std::max(durability, steps.back().durability());
+  }
+  if (steps.empty()) return answers;
+  const absl::Status written = storage_->WriteAny(&batch, durability);
+  for (size_t i = 0; i < places.size(); ++i) answers[places[i]] = steps[i].Finish(written);
+  return answers;
+}
+
 absl::StatusOr<std::vector<queue::PutResult>> RocksDbQueueStore::Put(
     const queue::QueueId& id, absl::Span<const queue::NewMessage> messages) {
   MUSTER_RETURN_IF_ERROR(queue::ValidatePut(messages));
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
   return queue->Put(messages);
+}
+
+std::vector<absl::StatusOr<std::vector<queue::PutResult>>> RocksDbQueueStore::PutEach(
+    absl::Span<const queue::ForQueue<queue::NewMessage>> puts) {
+  auto results = Join<DurableQueue::PutSteps, std::vector<queue::PutResult>>(
+      puts, [](absl::Span<const queue::NewMessage> messages) { return ValidatePut(messages); });
+  for (size_t i = 0; i < puts.size(); ++i) {
+    if (!results[i].ok()) continue;
+    const absl::StatusOr<QueuePtr> queue = Find(puts[i].queue);
+    if (queue.ok()) (*queue)->SweepDedupIfDue(puts[i].items);
+  }
+  return results;
 }
 
 absl::StatusOr<std::vector<queue::Message>> RocksDbQueueStore::Receive(
@@ -255,6 +318,13 @@ absl::StatusOr<std::vector<absl::Status>> RocksDbQueueStore::Delete(
   MUSTER_RETURN_IF_ERROR(queue::ValidateSettle(receipts.size()));
   MUSTER_ASSIGN_OR_RETURN(const QueuePtr queue, FindWritable(id));
   return queue->Delete(receipts);
+}
+
+std::vector<absl::StatusOr<std::vector<absl::Status>>> RocksDbQueueStore::DeleteEach(
+    absl::Span<const queue::ForQueue<queue::Receipt>> deletes) {
+  return Join<DurableQueue::DeleteSteps, std::vector<absl::Status>>(
+      deletes,
+      [](absl::Span<const queue::Receipt> receipts) { return ValidateSettle(receipts.size()); });
 }
 
 absl::Status RocksDbQueueStore::Clear(const queue::QueueId& id) {

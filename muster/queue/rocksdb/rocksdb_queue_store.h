@@ -78,6 +78,8 @@ class RocksDbQueueStore final : public queue::QueueStore {
 
   absl::StatusOr<std::vector<queue::PutResult>> Put(
       const queue::QueueId& id, absl::Span<const queue::NewMessage> messages) override;
+  std::vector<absl::StatusOr<std::vector<queue::PutResult>>> PutEach(
+      absl::Span<const queue::ForQueue<queue::NewMessage>> puts) override;
   absl::StatusOr<std::vector<queue::Message>> Receive(
       const queue::QueueId& id, const queue::ReceiveOptions& options) override;
   absl::StatusOr<std::vector<queue::Message>> Peek(const queue::QueueId& id,
@@ -88,6 +90,8 @@ class RocksDbQueueStore final : public queue::QueueStore {
       const queue::QueueId& id, absl::Span<const queue::UpdateRequest> requests) override;
   absl::StatusOr<std::vector<absl::Status>> Delete(
       const queue::QueueId& id, absl::Span<const queue::Receipt> receipts) override;
+  std::vector<absl::StatusOr<std::vector<absl::Status>>> DeleteEach(
+      absl::Span<const queue::ForQueue<queue::Receipt>> deletes) override;
   absl::Status Clear(const queue::QueueId& id) override;
   absl::StatusOr<std::vector<absl::Status>> DeadLetter(
       const queue::QueueId& id, absl::Span<const queue::DeadLetterRequest> requests) override;
@@ -142,6 +146,12 @@ class RocksDbQueueStore final : public queue::QueueStore {
   absl::StatusOr<QueuePtr> Find(const queue::QueueId& id) ABSL_LOCKS_EXCLUDED(mu_);
   // Find, for a verb that changes something.
   absl::StatusOr<QueuePtr> FindWritable(const queue::QueueId& id) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Takes the Steps (durable_queue.h) of each queue, with one write for all. `check` judges the
+  // items of one. Answers for each, in order.
+  template <typename Steps, typename Answer, typename Item, typename Check>
+  std::vector<absl::StatusOr<Answer>> Join(absl::Span<const queue::ForQueue<Item>> asked,
+                                           Check check) ABSL_LOCKS_EXCLUDED(mu_);
 
   const queue::Traits traits_;
   const std::unique_ptr<Storage> storage_;

@@ -122,6 +122,11 @@ absl::Status Storage::Write(::rocksdb::WriteBatch* batch, muster::rocksdb::Durab
 
 absl::Status Storage::CheckWorks() const { return database_->CheckWritable(); }
 
+absl::Status Storage::WriteAny(::rocksdb::WriteBatch* batch,
+                               muster::rocksdb::Durability durability) {
+  return batch->Count() == 0 ? CheckWorks() : Write(batch, durability);
+}
+
 ReadResult Storage::Read(FamilyIndex family_index, const std::string& key) const {
   ReadResult result;
   const ::rocksdb::Status status =

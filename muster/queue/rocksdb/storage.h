@@ -51,8 +51,11 @@ class Storage {
   // continues as if the batch had not been written, and all further writes are refused until the
   // store is opened again.
   absl::Status Write(::rocksdb::WriteBatch* batch, muster::rocksdb::Durability durability);
-  // Returns Unavailable when Write would refuse every batch. For verbs that have nothing to write.
+  // Returns Unavailable when Write would refuse every batch. For verbs that have nothing to write:
+  // RocksDB still shows what it failed to write, until the store is opened again.
   absl::Status CheckWorks() const;
+  // Write, or CheckWorks if there is nothing in the batch.
+  absl::Status WriteAny(::rocksdb::WriteBatch* batch, muster::rocksdb::Durability durability);
 
   // Has RocksDB merge the files of messages and bodies: then what was deleted takes no space.
   // Cancelled: `cancelled` was set.

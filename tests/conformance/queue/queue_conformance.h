@@ -45,13 +45,14 @@ using EngineFactory = std::function<std::unique_ptr<EngineHarness>()>;
 // Referenced here, so that the linker keeps files that contain only tests.
 bool LinkAttemptTests();
 bool LinkContentTests();
+bool LinkJoinTests();
 bool LinkLeaseTests();
 bool LinkReclaimTests();
 bool LinkRestartTests();
 bool LinkScanTests();
 bool LinkWaitTests();
 inline const bool kAllTestsAreLinked = LinkAttemptTests() && LinkContentTests() &&
-                                       LinkLeaseTests() && LinkReclaimTests() &&
+                                       LinkJoinTests() && LinkLeaseTests() && LinkReclaimTests() &&
                                        LinkRestartTests() && LinkScanTests() && LinkWaitTests();
 
 // Helpers in terms of messages and their bodies; the queue is "acme/work". A helper that cannot do
