@@ -85,6 +85,21 @@ http::Reply Busy(absl::Duration wait, const ReplyContext& context) {
   return reply;
 }
 
+absl::StatusOr<std::vector<operations::Deleted>> ToDeleted(
+    absl::StatusOr<std::vector<absl::Status>> all) {
+  MUSTER_RETURN_IF_ERROR(all.status());
+  std::vector<operations::Deleted> deleted;
+  deleted.reserve(all->size());
+  for (absl::Status& one : *all) deleted.push_back({absl::OkStatus(), std::move(one)});
+  // Not one that another call has at the moment: the engine takes no writes, and is not asked
+  // again.
+  const bool is_refused = std::all_of(deleted.begin(), deleted.end(), [](const auto& one) {
+    return absl::IsUnavailable(one.message);
+  });
+  if (is_refused && deleted.size() > 1) return deleted.front().message;
+  return deleted;
+}
+
 ErrorCode CodeOfRefusal(int status) {
   switch (status) {
     case 413:
@@ -142,28 +157,30 @@ void Gateway::Handle(http::Request request, std::shared_ptr<http::Exchange> exch
 }
 
 Gateway::Puts::Act Gateway::PutAll(queue::QueueStore* queues) {
-  return [queues](const queue::QueueId& queue, absl::Span<const queue::NewMessage> messages)
-             -> absl::StatusOr<std::vector<absl::StatusOr<queue::PutResult>>> {
-    MUSTER_ASSIGN_OR_RETURN(std::vector<queue::PutResult> put, queues->Put(queue, messages));
-    return std::vector<absl::StatusOr<queue::PutResult>>(std::make_move_iterator(put.begin()),
-                                                         std::make_move_iterator(put.end()));
+  return [queues](absl::Span<const Puts::AsksOfQueue> asked) {
+    using Answers = std::vector<absl::StatusOr<queue::PutResult>>;
+    std::vector<absl::StatusOr<Answers>> answers;
+    answers.reserve(asked.size());
+    for (absl::StatusOr<std::vector<queue::PutResult>>& put : queues->PutEach(asked)) {
+      if (put.ok()) {
+        answers.emplace_back(
+            Answers(std::make_move_iterator(put->begin()), std::make_move_iterator(put->end())));
+      } else {
+        answers.emplace_back(put.status());
+      }
+    }
+    return answers;
   };
 }
 
 Gateway::Deletes::Act Gateway::DeleteAll(queue::QueueStore* queues) {
-  return [queues](const queue::QueueId& queue, absl::Span<const queue::Receipt> receipts)
-             -> absl::StatusOr<std::vector<operations::Deleted>> {
-    MUSTER_ASSIGN_OR_RETURN(std::vector<absl::Status> all, queues->Delete(queue, receipts));
-    std::vector<operations::Deleted> deleted;
-    deleted.reserve(all.size());
-    for (absl::Status& one : all) deleted.push_back({absl::OkStatus(), std::move(one)});
-    // Not one that another call has at the moment: the engine takes no writes, and is not asked
-    // again.
-    const bool is_refused = std::all_of(deleted.begin(), deleted.end(), [](const auto& one) {
-      return absl::IsUnavailable(one.message);
-    });
-    if (is_refused && deleted.size() > 1) return deleted.front().message;
-    return deleted;
+  return [queues](absl::Span<const Deletes::AsksOfQueue> asked) {
+    std::vector<absl::StatusOr<std::vector<operations::Deleted>>> answers;
+    answers.reserve(asked.size());
+    for (absl::StatusOr<std::vector<absl::Status>>& all : queues->DeleteEach(asked)) {
+      answers.push_back(ToDeleted(std::move(all)));
+    }
+    return answers;
   };
 }
 

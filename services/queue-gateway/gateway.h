@@ -43,14 +43,14 @@ class Gateway {
         metrics_(metrics),
         polls_(polls),
         // A remote engine has no sync to share, and may carry out a part of a call.
-        gathers_(stores.queues->traits().longest_call == absl::ZeroDuration()),
+        gathers_(stores.queues->traits().joins_queues),
         puts_(std::make_unique<Puts>(PutAll(stores.queues))),
         deletes_(std::make_unique<Deletes>(DeleteAll(stores.queues))),
         late_(std::make_unique<base::WorkerPool>(kLateThreads)) {}
 
-  // Answers before it returns, or soon after, where other requests of the queue are carried out
-  // with this one; or when a message comes: a get of a queue with muster-longpoll. Whether the peer
-  // hangs up meanwhile is watched. Keeps the gateway until it has answered.
+  // Answers before it returns, or soon after, where other requests are carried out with this one;
+  // or when a message comes: a get of a queue with muster-longpoll. Whether the peer hangs up
+  // meanwhile is watched. Keeps the gateway until it has answered.
   void Handle(http::Request request, std::shared_ptr<http::Exchange> exchange) const;
   // The same without waiting.
   http::Reply Handle(const http::Request& request) const;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 using Answer = absl::StatusOr<std::string>;
 
 // Gathers texts. The engine keeps what each call to it was given, stands still while it is told to,
-// and refuses calls with a text that it is to refuse.
+// and refuses what a queue was given with a text that it is to refuse.
 class GathererTest : public ::testing::Test {
  protected:
   void Add(const std::string& queue, const std::string& text, bool is_stale = false) {
@@ -70,11 +70,20 @@ class GathererTest : public ::testing::Test {
     return answers_;
   }
 
-  absl::StatusOr<std::vector<Answer>> Act(absl::Span<const std::string> texts) {
+  using Asked = queue::ForQueue<std::string>;
+  std::vector<absl::StatusOr<std::vector<Answer>>> Act(absl::Span<const Asked> asked) {
     base::MutexLock lock(&mu_);
-    calls_.emplace_back(texts.begin(), texts.end());
+    calls_.emplace_back();
+    for (const auto& [queue, texts] : asked) {
+      calls_.back().insert(calls_.back().end(), texts.begin(), texts.end());
+    }
     changed_.NotifyAll();
     while (stands_still_) changed_.Wait(&mu_);
+    std::vector<absl::StatusOr<std::vector<Answer>>> answers;
+    for (const auto& [queue, texts] : asked) answers.push_back(ActForQueue(texts));
+    return answers;
+  }
+  static absl::StatusOr<std::vector<Answer>> ActForQueue(absl::Span<const std::string> texts) {
     std::vector<Answer> done;
     for (const std::string& text : texts) {
       if (text == "away") return absl::UnavailableError("away");
@@ -84,13 +93,24 @@ class GathererTest : public ::testing::Test {
     return done;
   }
 
+  // The name of another queue, in the lane of this one or not.
+  std::string QueueOfLane(const std::string& queue, bool is_same) {
+    for (int i = 0;; ++i) {
+      const std::string other = absl::StrCat("other-", i);
+      if ((TextGatherer::LaneOf({"sally", other}) == TextGatherer::LaneOf({"sally", queue})) ==
+          is_same) {
+        return other;
+      }
+    }
+  }
+
+  using TextGatherer = Gatherer<std::string, Answer>;
   base::Mutex mu_;
   base::CondVar changed_;
   bool stands_still_ ABSL_GUARDED_BY(mu_) = true;
   std::vector<std::vector<std::string>> calls_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, std::string> answers_ ABSL_GUARDED_BY(mu_);
-  Gatherer<std::string, Answer> gatherer_{
-      [this](const queue::QueueId&, absl::Span<const std::string> texts) { return Act(texts); }};
+  TextGatherer gatherer_{[this](absl::Span<const Asked> asked) { return Act(asked); }};
 };
 
 TEST_F(GathererTest, ActsAtOnceForWhoComesAlone) {
@@ -110,9 +130,34 @@ TEST_F(GathererTest, DoesTogetherWhatComesMeanwhileAndHoldsNoThreadForIt) {
   EXPECT_THAT(calls(), ElementsAre(ElementsAre("1"), ElementsAre("2", "3")));
 }
 
-TEST_F(GathererTest, LetsNoQueueWaitForAnother) {
+TEST_F(GathererTest, SharesACallAmongQueues) {
   const std::jthread first = AddAndStandStill("a", "1");
-  const std::jthread other([this] { Add("b", "2"); });
+  const std::string b = QueueOfLane("a", /*is_same=*/true);
+  for (const std::string text : {"2", "3"}) Add("a", text);
+  Add(b, "4");
+  Add("a", "5");
+  GoOn();
+  AwaitAnswer("4");
+  EXPECT_THAT(calls(), ElementsAre(ElementsAre("1"), ElementsAre("2", "3", "5", "4")));
+  EXPECT_THAT(answers(), ElementsAre(Pair("1", "done 1"), Pair("2", "done 2"), Pair("3", "done 3"),
+                                     Pair("4", "done 4"), Pair("5", "done 5")));
+}
+
+TEST_F(GathererTest, FailsNoQueueForWhatIsAskedOfAnother) {
+  {
+    const std::jthread first = AddAndStandStill("a", "1");
+    Add("a", "2");
+    Add(QueueOfLane("a", /*is_same=*/true), "away");
+    Add("a", "3");
+    GoOn();
+  }
+  EXPECT_THAT(answers(), ElementsAre(Pair("1", "done 1"), Pair("2", "done 2"), Pair("3", "done 3"),
+                                     Pair("away", "away")));
+}
+
+TEST_F(GathererTest, LetsNoLaneWaitForAnother) {
+  const std::jthread first = AddAndStandStill("a", "1");
+  const std::jthread other([this] { Add(QueueOfLane("a", /*is_same=*/false), "2"); });
   EXPECT_TRUE(IsCalled(2)) << "while the first call stands still";
   EXPECT_THAT(calls(), ElementsAre(ElementsAre("1"), ElementsAre("2")));
   GoOn();
@@ -154,12 +199,13 @@ TEST_F(GathererTest, DropsWhatNobodyWaitsForAnyMore) {
     Add("a", "3");
     GoOn();
   }
+  const std::string b = QueueOfLane("a", /*is_same=*/false);
   {
-    const std::jthread first = AddAndStandStill("b", "4");
-    Add("b", "5", /*is_stale=*/true);
+    const std::jthread first = AddAndStandStill(b, "4");
+    Add(b, "5", /*is_stale=*/true);
     GoOn();
   }
-  Add("b", "6");
+  Add(b, "6");
   EXPECT_THAT(answers(), ElementsAre(Pair("1", "done 1"), Pair("3", "done 3"), Pair("4", "done 4"),
                                      Pair("6", "done 6")));
 }
