@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/text.h"
 #include "muster/input/byte_scan.h"
-#include "muster/input/csv.h"
+#include "muster/input/csv_record.h"
 #include "muster/input/format.h"
 #include "muster/input/suspicious_bytes.h"
 

@@ -9,7 +9,7 @@
 #include "muster/base/text.h"
 #include "muster/input/byte_scan.h"
 #include "muster/input/content_kind.h"
-#include "muster/input/csv.h"
+#include "muster/input/csv_record.h"
 #include "muster/input/long_record.h"
 
 namespace muster::input {

@@ -15,7 +15,7 @@
 #include "muster/base/status.h"
 #include "muster/base/text.h"
 #include "muster/input/byte_source.h"
-#include "muster/input/csv.h"
+#include "muster/input/csv_record.h"
 #include "muster/input/format.h"
 #include "muster/scaling/replay/options.h"
 #include "muster/scaling/replay/timestamp.h"

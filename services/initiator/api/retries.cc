@@ -13,7 +13,7 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/log.h"
 #include "muster/base/status.h"
-#include "muster/input/csv.h"
+#include "muster/input/csv_record.h"
 #include "muster/item/labels.h"
 #include "muster/item/queue_names.h"
 #include "muster/item/redrive.h"

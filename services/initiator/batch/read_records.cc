@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/input/csv.h"
+#include "muster/input/csv_record.h"
 #include "muster/rpc/paging.h"
 #include "muster/rpc/status.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "muster/input/csv.h"
+#include "muster/input/csv_record.h"
 
 #include <gtest/gtest.h>
 
