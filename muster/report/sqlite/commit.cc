@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/base/check.h"
 #include "muster/base/status.h"
+#include "muster/report/sqlite/batch_rows.h"
 #include "muster/report/sqlite/output_rows.h"
 #include "muster/report/sqlite/retries.h"
 

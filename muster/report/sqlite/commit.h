@@ -18,7 +18,7 @@
 #include "muster/report/counted_item.h"
 #include "muster/report/report_store.h"
 #include "muster/report/sqlite/connection.h"
-#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/item_rows.h"
 #include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "muster/base/status.h"
 #include "muster/report/sqlite/retries.h"
-#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/batch_rows.h"
 #include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/status.h"
-#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/batch_rows.h"
 
 namespace muster::report::sqlite {
 namespace {

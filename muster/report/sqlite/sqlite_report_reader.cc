@@ -15,7 +15,8 @@
 #include "muster/report/sqlite/output_rows.h"
 #include "muster/report/sqlite/removal.h"
 #include "muster/report/sqlite/retries.h"
-#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/batch_rows.h"
+#include "muster/report/sqlite/item_rows.h"
 #include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {

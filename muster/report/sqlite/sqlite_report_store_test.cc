@@ -23,7 +23,7 @@
 #include "muster/report/report_client.h"
 #include "muster/report/sqlite/connection.h"
 #include "muster/report/sqlite/rebuild.h"
-#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/batch_rows.h"
 #include "tests/fakes/report/sqlite/sqlite_report_fixture.h"
 #include "tests/fakes/telemetry/shown.h"
 

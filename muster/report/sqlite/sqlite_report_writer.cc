@@ -6,6 +6,7 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/report/audit.h"
+#include "muster/report/sqlite/batch_rows.h"
 #include "muster/report/sqlite/identity.h"
 #include "muster/report/sqlite/output_rows.h"
 #include "muster/report/sqlite/removal.h"

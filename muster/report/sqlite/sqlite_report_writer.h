@@ -20,7 +20,7 @@
 #include "muster/report/sqlite/commit.h"
 #include "muster/report/sqlite/connection.h"
 #include "muster/report/sqlite/group_commit.h"
-#include "muster/report/sqlite/rows.h"
+#include "muster/report/sqlite/item_rows.h"
 #include "muster/report/sqlite/sqlite_report_store.h"
 
 namespace muster::report::sqlite {
