@@ -34,6 +34,7 @@
 #include "services/initiator/release_metrics.h"
 #include "services/initiator/schedule/runner.h"
 #include "services/initiator/schedule_metrics.h"
+#include "services/initiator/submit/directory_id.h"
 #include "services/initiator/submit/handler_versions.h"
 #include "services/initiator/submit/submit_whole.h"
 #include "services/initiator/wait_sources.h"

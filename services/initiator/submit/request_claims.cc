@@ -6,13 +6,9 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "muster/base/fingerprint.h"
 #include "muster/base/log.h"
-#include "muster/base/random.h"
 #include "muster/base/status.h"
-#include "muster/os/durable_file.h"
 #include "muster/rpc/status.h"
 #include "muster/v1/ledger_service.grpc.pb.h"
 
@@ -119,21 +115,6 @@ absl::Status RequestClaims::Release(const ledger::Batch& batch) {
   const bool is_its = claim.directory() == self_.directory && claim.batch() == batch.number;
   // False: another batch has claimed the id since.
   return is_its ? store_->TryDelete(key, record.version).status() : absl::OkStatus();
-}
-
-absl::StatusOr<std::string> OpenDirectoryId(const std::string& data_dir) {
-  constexpr size_t kMaxBytes = 64;
-  const std::string path = absl::StrCat(data_dir, "/initiator-id");
-  const absl::StatusOr<std::string> text = os::ReadFile(path, kMaxBytes);
-  if (absl::IsNotFound(text.status())) {
-    const base::Fingerprint128 drawn{base::RandomSeed(), base::RandomSeed()};
-    MUSTER_RETURN_IF_ERROR(os::ReplaceFile(path, absl::StrCat(drawn.ToHex(), "\n")));
-    return drawn.ToHex();
-  }
-  MUSTER_RETURN_IF_ERROR(text.status());
-  const auto id = base::Fingerprint128::FromHex(absl::StripSuffix(*text, "\n"));
-  if (!id.has_value()) return absl::DataLossError(absl::StrCat(path, " holds no id"));
-  return id->ToHex();
 }
 
 AskOwner AskInitiators(rpc::InstanceAddresses addresses, rpc::ChannelOptions channel_options) {

@@ -97,11 +97,6 @@ class RequestClaims {
 // Where the claim for the batch lies in the sync store.
 std::string ClaimKeyOf(const ledger::Batch& batch);
 
-// The id of a data directory, 32 hexadecimal digits, in its file initiator-id; begun if it is
-// missing. It goes where the directory goes, so a copy must not serve beside the original.
-// DataLoss: the file holds none.
-absl::StatusOr<std::string> OpenDirectoryId(const std::string& data_dir);
-
 // An AskOwner that finds the owner among the initiators at `addresses`, by LedgerService.
 AskOwner AskInitiators(rpc::InstanceAddresses addresses, rpc::ChannelOptions channel_options);
 

@@ -3,7 +3,6 @@
 // Initiators with a ledger each, and one sync store between them.
 #include "services/initiator/submit/request_claims.h"
 
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -291,17 +290,6 @@ TEST_F(RequestClaimsTest, ThatCannotBeReadAreNamed) {
   const absl::Status damaged = Begin("a").status();
   EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
   EXPECT_THAT(damaged.message(), HasSubstr(ClaimKeyOf(batch)));
-}
-
-TEST(DirectoryIdTest, StaysWithItsDirectory) {
-  const os::TempDir dir;
-  const std::string id = OpenDirectoryId(dir.path()).value();
-  EXPECT_EQ(id.size(), 32u);
-  EXPECT_EQ(OpenDirectoryId(dir.path()).value(), id);
-  const os::TempDir other;
-  EXPECT_NE(OpenDirectoryId(other.path()).value(), id);
-  std::ofstream(dir / "initiator-id") << "nonsense\n";
-  EXPECT_TRUE(absl::IsDataLoss(OpenDirectoryId(dir.path()).status()));
 }
 
 }  // namespace
