@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "muster/base/status.h"
-#include "muster/report/sqlite/retries.h"
 #include "muster/report/sqlite/batch_rows.h"
+#include "muster/report/sqlite/retries.h"
 #include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {

@@ -12,11 +12,11 @@
 #include "muster/base/output_record.h"
 #include "muster/base/status.h"
 #include "muster/report/counted_item.h"
+#include "muster/report/sqlite/batch_rows.h"
+#include "muster/report/sqlite/item_rows.h"
 #include "muster/report/sqlite/output_rows.h"
 #include "muster/report/sqlite/removal.h"
 #include "muster/report/sqlite/retries.h"
-#include "muster/report/sqlite/batch_rows.h"
-#include "muster/report/sqlite/item_rows.h"
 #include "muster/report/sqlite/schema.h"
 
 namespace muster::report::sqlite {

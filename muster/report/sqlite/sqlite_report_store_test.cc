@@ -21,9 +21,9 @@
 #include "muster/base/status.h"
 #include "muster/os/temp_dir.h"
 #include "muster/report/report_client.h"
+#include "muster/report/sqlite/batch_rows.h"
 #include "muster/report/sqlite/connection.h"
 #include "muster/report/sqlite/rebuild.h"
-#include "muster/report/sqlite/batch_rows.h"
 #include "tests/fakes/report/sqlite/sqlite_report_fixture.h"
 #include "tests/fakes/telemetry/shown.h"
 
