@@ -63,7 +63,6 @@ struct QueueSpec {
   // How long a silent worker keeps an item; unset: the program's or the mesh's default.
   std::optional<absl::Duration> visibility;
   int max_attempts = 5;
-  absl::Duration ttl = absl::Hours(24 * 7);  // absl::InfiniteDuration(): never
   // A new batch is refused while the waiting work would take longer than this; unset: no limit.
   std::optional<absl::Duration> max_drain;
   // The messages of items carry their content, so that workers need no initiator; false: they refer

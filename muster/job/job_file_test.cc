@@ -131,7 +131,6 @@ TEST(JobFileTest, ReadsEveryKey) {
   EXPECT_EQ(job.queue.partitions, 64);
   EXPECT_EQ(job.queue.visibility, absl::Minutes(90));
   EXPECT_EQ(job.queue.max_attempts, 1000);
-  EXPECT_EQ(job.queue.ttl, absl::InfiniteDuration());
   EXPECT_EQ(job.queue.max_drain, absl::Hours(2));
   EXPECT_EQ(job.tolerate.rejected_ppm, 500);
   EXPECT_EQ(job.sla_max, absl::Hours(24));
@@ -159,7 +158,6 @@ TEST(JobFileTest, FillsInTheDefaults) {
   EXPECT_EQ(job.queue.partitions, 1);
   EXPECT_EQ(job.queue.visibility, std::nullopt);
   EXPECT_EQ(job.queue.max_attempts, 5);
-  EXPECT_EQ(job.queue.ttl, absl::Hours(24 * 7));
   EXPECT_EQ(job.queue.max_drain, std::nullopt);
   EXPECT_EQ(job.tolerate.rejected, 0);
   EXPECT_FALSE(job.tolerate.rejected_ppm.has_value());

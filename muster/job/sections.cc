@@ -304,12 +304,10 @@ void ReadQueue(const YamlValue& section, QueueSpec* queue) {
   if (map.Optional("visibility").ReadDuration(&visibility, kMinVisibility, queue::kMaxVisibility)) {
     queue->visibility = visibility;
   }
+  // Job files of before may have it; items do not expire.
   const YamlValue ttl = map.Optional("ttl");
-  if (ttl.Raw() == "never") {
-    queue->ttl = absl::InfiniteDuration();
-  } else {
-    ttl.ReadDuration(&queue->ttl, kMinTtl, kMaxTtl);
-  }
+  absl::Duration ignored;
+  if (ttl.Raw() != "never") ttl.ReadDuration(&ignored, kMinTtl, kMaxTtl);
   absl::Duration max_drain;
   if (map.Optional("max_drain").ReadDuration(&max_drain, kMinDrain, kMaxDrain)) {
     queue->max_drain = max_drain;

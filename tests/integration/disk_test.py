@@ -84,8 +84,8 @@ class DiskTest(MusterTest):
                 shutil.rmtree(self.data_dir, ignore_errors=True)
                 self.disk.leave_free(kibibytes)
                 job = self.write("job.yaml", RETAIL_JOB.read_text().replace(
-                    "ttl: 7d", "ttl: 7d, content: inline" if kibibytes >= FREE_FOR_CONTENT
-                    else "ttl: 7d"))
+                    "max_attempts: 5", "max_attempts: 5, content: inline" if kibibytes >= FREE_FOR_CONTENT
+                    else "max_attempts: 5"))
                 for _ in range(2):  # the second finds what the first left
                     done = self.muster(*self.run_arguments(self.input, job=job))
                     self.assert_ends_for_want_of_room(done)

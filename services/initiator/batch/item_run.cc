@@ -85,7 +85,8 @@ void ItemRun::AddMessage(uint64_t index, std::string body, const std::string* ke
   ++items;
   queue::NewMessage message;
   message.body = std::move(body);
-  message.ttl = job_->queue.ttl;
+  // The batch waits for its item, however long: an expired one would only be put again.
+  message.ttl = queue::kNeverExpires;
   message.dedup_id = DedupId(*batch_, index);
   const size_t partition =
       key == nullptr
