@@ -12,6 +12,7 @@
 #include "muster/base/failpoint.h"
 #include "muster/base/status.h"
 #include "muster/item/work_item_codec.h"
+#include "muster/ledger/batch_ledger.h"
 #include "muster/queue/limits.h"
 
 namespace muster::item {
@@ -40,8 +41,10 @@ void Select(const queue::PoisonMessage& message, Selection* selection) {
   batch.items.push_back(item->index);
 }
 
+// A batch that no initiator has may have been deleted: what it left must not keep others back.
 bool TakesNoItems(const absl::Status& granted) {
-  return absl::IsFailedPrecondition(granted) || absl::IsNotFound(granted);
+  return absl::IsFailedPrecondition(granted) || absl::IsNotFound(granted) ||
+         ledger::IsUnknownToAll(granted);
 }
 
 // Poison messages that are read at a time where all may have to be: the store reads whole bodies.

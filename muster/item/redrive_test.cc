@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "muster/item/work_item_codec.h"
+#include "muster/ledger/batch_ledger.h"
 #include "muster/os/temp_dir.h"
 #include "muster/queue/rocksdb/rocksdb_queue_store.h"
 #include "muster/queue/store_decorators.h"
@@ -31,7 +32,8 @@ using ::testing::UnorderedElementsAre;
 class NotedChances final : public BatchReopener {
  public:
   absl::Status answer;
-  std::set<uint64_t> closed;  // cancelled batches
+  std::set<uint64_t> closed;   // cancelled batches
+  std::set<uint64_t> deleted;  // batches that none of two initiators has
   RefusedItems retried;
   std::map<uint64_t, std::vector<uint64_t>> granted;
 
@@ -40,6 +42,7 @@ class NotedChances final : public BatchReopener {
     if (closed.contains(batch)) {
       return absl::FailedPreconditionError(absl::StrCat("batch ", batch, " is cancelled"));
     }
+    if (deleted.contains(batch)) return ledger::UnknownToAll(batch, 2);
     for (const uint64_t item : items) {
       if (!retried.contains(item)) granted[batch].push_back(item);
     }
@@ -153,6 +156,19 @@ TEST_F(RedriveTest, LeavesTheMessagesOfABatchThatTakesNoItems) {
   EXPECT_EQ(Stats().poison, 2);
   EXPECT_EQ(TryRedrive().status(),
             absl::FailedPreconditionError("the poison messages stay (2): batch 6 is cancelled"));
+}
+
+TEST_F(RedriveTest, LetsADeletedBatchKeepBackNoOther) {
+  GiveUp({Item(6, 0), Item(7, 0)});
+  chances_.deleted = {6};
+  const RedriveSummary summary = Redrive();
+  EXPECT_EQ(summary.messages, 1);
+  EXPECT_THAT(summary.kept,
+              ElementsAre(Pair(6, "none of the 2 initiators that are known has batch 6")));
+  EXPECT_THAT(chances_.granted, ElementsAre(Pair(7, ElementsAre(0))));
+  EXPECT_EQ(TryRedrive().status(),
+            absl::FailedPreconditionError("the poison messages stay (1): none of the 2 initiators "
+                                          "that are known has batch 6"));
 }
 
 TEST_F(RedriveTest, LeavesTheMessagesOfItemsThatAreRetried) {
