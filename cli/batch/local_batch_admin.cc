@@ -7,11 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "cli/batch/batch_view.h"
 #include "cli/batch/receipt_check.h"
+#include "cli/output/environment.h"
 #include "muster/backend/backend.h"
 #include "muster/base/status.h"
 #include "muster/input/byte_source.h"
 #include "muster/item/cancelled_receipt.h"
 #include "muster/item/complete_batch.h"
+#include "muster/item/held_key_admin.h"
+#include "muster/item/held_keys.h"
+#include "muster/item/queue_names.h"
+#include "muster/job/job_file.h"
 #include "muster/ledger/batch_ledger.h"
 #include "muster/report/audit.h"
 #include "services/initiator/batch/read_records.h"
@@ -71,7 +76,9 @@ class LocalBatchAdmin final : public BatchAdmin {
 
   absl::StatusOr<BatchView> Get(uint64_t batch) override {
     MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger_->Get(batch));
-    return ViewBatch(recorded, *reader_, clock_->Now());
+    MUSTER_ASSIGN_OR_RETURN(BatchView view, ViewBatch(recorded, *reader_, clock_->Now()));
+    if (view.problem.empty()) view.problem = WhatIsHeld(recorded);
+    return view;
   }
 
   absl::StatusOr<std::vector<report::RejectionRow>> Rejections(uint64_t batch, int max) override {
@@ -138,6 +145,20 @@ class LocalBatchAdmin final : public BatchAdmin {
   }
 
  private:
+  // Of the keys of its job, for people; empty: none is, or it cannot be told.
+  std::string WhatIsHeld(const ledger::Batch& batch) const {
+    if (ledger::IsOver(batch.state)) return "";
+    const absl::StatusOr<job::JobDefinition> job = job::ParseJob(batch.job_definition, batch.job);
+    if (!job.ok() || job->on_poison != job::OnPoison::kHold) return "";
+    const auto records =
+        backend::OpenSyncStore(backend::DataDirUrls(data_dir_).sync, backend::Mode::kReadOnly);
+    if (!records.ok()) return "";
+    item::HeldKeyStore keys(records->get());
+    const absl::StatusOr<item::HeldSummary> held = item::CountHeldKeys(
+        item::InputQueues(item::kLocalAccount, batch.job, job->queue.partitions), keys);
+    return held.ok() ? item::InWords(*held, DataDirOption(data_dir_)) : "";
+  }
+
   const std::unique_ptr<ledger::BatchLedger> ledger_;
   const std::unique_ptr<report::ReportStore> report_;
   const std::unique_ptr<report::ReportReader> reader_;  // goes before its store

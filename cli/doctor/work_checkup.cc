@@ -279,7 +279,7 @@ void CheckBatch(const v1::BatchStatus& batch, const Workforce& workforce, Findin
   const Health health = HealthOf(batch, workforce);
   findings->push_back({health, absl::StrCat("batch ", batch.batch()),
                        absl::StrCat("waits: ", batch.problem()),
-                       health == Health::kOk ? "" : "it goes on by itself once that is mended"});
+                       health == Health::kOk ? "" : "it goes on once that is mended"});
 }
 
 // The newest batches that are complete, as many as an answer has: whether the report proves them.

@@ -246,8 +246,12 @@ void WaitReasons::Explain(batch::BatchStatus* status, absl::Duration patience) {
     absl::StrAppend(&why, WhatHasVersion(batch));
   }
   if (why.empty()) why = view->TroubleWithCounting(batch.job);
-  // While the batch moves, its held keys can wait.
-  if (why.empty() && clock_->Now() - since >= kAskEvery) why = item::InWords(HeldOf(batch.job));
+  // While the batch moves, its held keys can wait. They wait for a person, also where a processor
+  // still has the trouble by which they came to be held.
+  if (view->has_controller() && clock_->Now() - since >= kAskEvery) {
+    const std::string held = item::InWords(HeldOf(batch.job));
+    why = absl::StrCat(held, held.empty() || why.empty() ? "" : "; ", why);
+  }
   if (why.empty()) return;
   status->problem =
       absl::UnavailableError(absl::StrCat(why, " (nothing was counted since ", Time(since), ")"));

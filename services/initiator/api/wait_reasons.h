@@ -9,7 +9,7 @@
 //   addresses of controllers ─┼─► WorkView, at most one each second ──► sentence for each batch
 //   targets of scaling agents ┤   (targets only while a batch lacks a processor)
 //   handlers of jobs ─────────┤   (likewise, or lacks its version)
-//   records of held keys ─────┘   (only while nothing else is missing)
+//   records of held keys ─────┘   (only while a controller is heard)
 #pragma once
 
 #include <functional>

@@ -195,6 +195,14 @@ TEST_F(WaitReasonsTest, SaysThatKeysAreHeldBehindDeadLettersAndWhatToDo) {
   EXPECT_EQ(Why(), "");
 }
 
+TEST_F(WaitReasonsTest, SaysThatKeysAreHeldBeforeTheTroubleThatWorkersHadWithThem) {
+  Add("p-1", "2").heartbeat.mutable_jobs(0)->set_trouble("its last items failed: exit status 3");
+  held_ = {1, {{"acme", "shop-in-2"}}};
+  EXPECT_THAT(Why(), HasSubstr("1 key is held behind dead letters in acme/shop-in-2: "));
+  EXPECT_THAT(Why(), HasSubstr("tries the dead letters again; processor p-1 works on it, but its "
+                               "last items failed: exit status 3 (nothing was"));
+}
+
 TEST_F(WaitReasonsTest, SaysNothingOfHeldKeysWhileTheBatchMoves) {
   Add("p-1", "2");
   held_ = {1, {{"acme", "shop-in-2"}}};
