@@ -57,7 +57,18 @@ absl::Status Call(const CallOptions& options, const Environment& environment) {
   MUSTER_ASSIGN_OR_RETURN(const v1::CallRequest request, RequestOf(options));
   MUSTER_ASSIGN_OR_RETURN(const auto mesh,
                           MeshClient::Open(options.common, "records are taken by a server"));
-  MUSTER_ASSIGN_OR_RETURN(const auto response, mesh->Call(&v1::CallService::Stub::Call, request));
+  const auto answer = mesh->Call(&v1::CallService::Stub::Call, request);
+  if (absl::IsDeadlineExceeded(answer.status())) {
+    environment.Fail(absl::DeadlineExceededError(
+        absl::StrCat(answer.status().message(), "; the record may be counted all the same",
+                     request.request_id().empty()
+                         ? ", and once more if the command is repeated without a --request-id"
+                         : "; the same command goes on waiting")));
+    environment.exit_code = kTimedOut;
+    return absl::OkStatus();
+  }
+  MUSTER_RETURN_IF_ERROR(answer.status());
+  const v1::CallResponse& response = *answer;
   const std::string place = absl::StrCat("line ", response.line(), " of batch ", response.batch());
   if (response.has_rejected() || response.has_dead_lettered()) {
     *environment.err << "muster: " << place

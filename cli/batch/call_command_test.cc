@@ -21,9 +21,10 @@ class FakeCalls final : public v1::CallService::Service {
                     v1::CallResponse* response) override {
     called = *request;
     *response = answer;
-    return grpc::Status::OK;
+    return status;
   }
 
+  grpc::Status status;      // of all
   v1::CallRequest called;   // last
   v1::CallResponse answer;  // to all
 };
@@ -113,6 +114,17 @@ TEST_F(CallCommandTest, SaysWhyARecordIsNotAccepted) {
   const Done given_up = Call({"scores", "ann,1"});
   EXPECT_EQ(given_up.code, kPartial);
   EXPECT_EQ(given_up.err, "muster: line 2 of batch 7 is dead-lettered: the handler died\n");
+}
+
+TEST_F(CallCommandTest, SaysThatARecordMayBeCountedAfterTheTimeIsUp) {
+  calls_.status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "batch 7 is not done");
+  const Done nameless = Call({"shop", "a,1"});
+  EXPECT_EQ(nameless.code, kTimedOut);
+  EXPECT_THAT(nameless.err, HasSubstr("batch 7 is not done; the record may be counted all the "
+                                      "same, and once more if the command is repeated without"));
+  const Done named = Call({"shop", "a,1", "--request-id", "r1"});
+  EXPECT_EQ(named.code, kTimedOut);
+  EXPECT_THAT(named.err, HasSubstr("all the same; the same command goes on waiting"));
 }
 
 TEST_F(CallCommandTest, SaysThatARecordIsCountedWhoseJobHasNoOutputs) {
