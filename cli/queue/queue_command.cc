@@ -293,7 +293,8 @@ absl::Status Purge(const QueueOptions& options, const Environment& environment) 
     *environment.out << "purged: " << Counted(json["messages"].get<uint64_t>(), "poison message")
                      << " of " << id.ToString() << "\n";
   } else {
-    *environment.out << "purged: all messages of " << id.ToString() << " but poison\n";
+    *environment.out << "purged: all messages of " << id.ToString()
+                     << " but poison; an open batch puts its items again\n";
   }
   return absl::OkStatus();
 }
@@ -373,8 +374,11 @@ void AddQueue(CLI::App* app, const Environment& environment) {
   AddKeyOptions(add_for_one("release", "Let held keys go on behind their dead letters", Release),
                 "--all", options.get());
   args::AddFlag(
-      add_for_one("purge", "Delete all messages of a queue, leased ones too, but not its poison",
-                  Purge),
+      add_for_one(
+          "purge",
+          "Delete all messages of a queue, leased ones too, but not its poison; open batches "
+          "put their items again",
+          Purge),
       "--poison", &options->poison, "Only its poison, for good: those items stay dead-lettered");
   AddCheck(parent, environment);
 }

@@ -178,8 +178,9 @@ TEST_F(QueueCommandTest, RedrivesThereNoKeyWithoutADeadLetter) {
 TEST_F(QueueCommandTest, PurgesThere) {
   Put("a");
   GiveUp("b");
-  EXPECT_EQ(RunOnServer({"queue", "purge", "shop-in-0"}).out,
-            "purged: all messages of local/shop-in-0 but poison\n");
+  EXPECT_EQ(
+      RunOnServer({"queue", "purge", "shop-in-0"}).out,
+      "purged: all messages of local/shop-in-0 but poison; an open batch puts its items again\n");
   EXPECT_EQ(queues_->Stats(id_)->stored(), 0);
   EXPECT_EQ(RunOnServer({"queue", "purge", "shop-in-0", "--poison"}).out,
             "purged: 1 poison message of local/shop-in-0\n");

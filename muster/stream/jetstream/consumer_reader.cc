@@ -229,7 +229,7 @@ absl::Status ConsumerReader::CheckPlace() {
   broken_ = true;
   return absl::OutOfRangeError(
       absl::StrCat(partition_.name, " event ", place_,
-                   place_ < extent.first ? ": its retention is over" : " lies beyond the end",
+                   place_ < extent.first ? ": it is no longer kept" : " lies beyond the end",
                    "; events are kept from ", extent.first, " to ", extent.next - 1));
 }
 

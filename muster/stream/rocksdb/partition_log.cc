@@ -198,10 +198,9 @@ absl::StatusOr<int64_t> PartitionLog::Await(int64_t place, absl::Duration wait,
 absl::Status PartitionLog::CheckPlaceLocked(int64_t place) const {
   if (closed_) return Gone();
   if (first_ <= place && place <= next_) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      absl::StrCat(NameOfEvent(name_, place),
-                   place < first_ ? ": its retention is over" : " lies beyond the end",
-                   "; events are kept from ", first_, " to ", next_ - 1));
+  return absl::OutOfRangeError(absl::StrCat(
+      NameOfEvent(name_, place), place < first_ ? ": it is no longer kept" : " lies beyond the end",
+      "; events are kept from ", first_, " to ", next_ - 1));
 }
 
 absl::StatusOr<PartitionLog::Found> PartitionLog::ReadEvents(int64_t place, int64_t end,

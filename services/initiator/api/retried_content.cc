@@ -13,6 +13,11 @@ absl::StatusOr<std::unique_ptr<RetriedContent>> RetriedContent::Open(
     uint64_t number, ledger::BatchLedger* ledger,
     const batch::RecordReader::OpenContent& open_content) {
   MUSTER_ASSIGN_OR_RETURN(ledger::Batch batch, ledger->Get(number));
+  if (!batch.undecided && batch.state == ledger::BatchState::kCancelled) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", number, " is cancelled, and is not retried: `muster batch rejections ", number,
+        " --as-input` writes what was rejected, to submit it anew"));
+  }
   if (!batch.undecided && batch.state != ledger::BatchState::kComplete) {
     return absl::FailedPreconditionError(
         absl::StrCat("batch ", number, " is ", BatchStateName(batch.state),

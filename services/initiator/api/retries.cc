@@ -124,9 +124,10 @@ absl::Status Retries::NotRejected(const absl::Status& refused, const std::vector
       return absl::OkStatus();
     });
     if (!read.ok() || line == 0) continue;
-    return absl::NotFoundError(absl::StrCat(
-        "line ", line, " of batch ", batch, " is in item ", item,
-        ", which was given up as a whole: retry that item, with all of its transactions"));
+    return absl::NotFoundError(
+        absl::StrCat("line ", line, " of batch ", batch, " is in item ", item,
+                     ", which was given up as a whole: `muster batch retry ", batch, " --item ",
+                     item, "` retries it, with all of its transactions"));
   }
   return refused;
 }

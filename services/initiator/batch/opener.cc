@@ -39,10 +39,8 @@ absl::StatusOr<std::optional<base::Fingerprint128>> ContentOf(const BatchSource&
 absl::Status Changed(const BatchSource& source, const Batch& batch, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(
       source.path(), " is not the input that batch ", batch.number, " was made of: ", what,
-      ". If other content comes to this path each time, name each by --request-id ID: it is "
-      "counted "
-      "once, however often its command is repeated. --new counts this content as a batch beside "
-      "batch ",
+      ". Give other content a --request-id of its own: it is counted once, however often its "
+      "command is repeated. --new counts this content as a batch beside batch ",
       batch.number, ". To go on with that one, restore its input"));
 }
 
