@@ -283,6 +283,9 @@ class HeldKeysRunTest(HeldKeysCase):
                 r"muster: batch 1 waits: 40 keys are held behind dead letters in local/payments-in-0 "
                 r"and 1 more queue: `muster queue held QUEUE --data-dir .*` shows them, .*; then run "
                 r"the same command again to go on with batch 1\n")
+        shown = self.muster("batch", "get", "1", "-o", "json", "--data-dir", self.data_dir)
+        self.assertRegex(json.loads(shown.stdout)["problem"],
+                         r"40 keys are held behind dead letters in local/payments-in-0 and 1 more queue: ")
         last = dict.fromkeys((f"k{key}" for key in range(100)), LINES - 1)
         self.assert_order({key: POISON.get(key, n + 1) - 1 for key, n in last.items()})
         self.write_poison({})

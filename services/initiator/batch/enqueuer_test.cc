@@ -155,6 +155,19 @@ TEST_F(BatchEnqueuerTest, PutsEveryRecordExactlyOnceOverAllPartitionsAndSeals) {
   EXPECT_EQ(all, expected);
 }
 
+// An item that expired while it waited or was worked on would be put again as one that was lost,
+// for ever.
+TEST_F(BatchEnqueuerTest, PutsItemsThatDoNotExpire) {
+  WriteInput(4);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(enqueuer_->Enqueue(1, {}).ok());
+  const auto messages = queues_->Peek(item::InputQueue("acme", "sum", 0), 32).value();
+  ASSERT_FALSE(messages.empty());
+  for (const queue::Message& message : messages) {
+    EXPECT_EQ(message.expiration_time, absl::InfiniteFuture());
+  }
+}
+
 TEST_F(BatchEnqueuerTest, GoesOnWhereTheLedgerEnds) {
   WriteInput(200);
   ASSERT_TRUE(Submit().ok());
