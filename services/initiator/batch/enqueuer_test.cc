@@ -416,7 +416,8 @@ TEST_F(BatchEnqueuerTest, TheRefusalOfOtherContentNamesTheWaysOn) {
   ASSERT_TRUE(Submit().ok());
   WriteInput(11);
   const std::string refused(Submit().status().message());
-  for (const char* way : {"--request-id of its own: it is counted once", "--new counts this content"}) {
+  for (const char* way :
+       {"--request-id of its own: it is counted once", "--new counts this content"}) {
     EXPECT_THAT(refused, HasSubstr(way));
   }
 }
