@@ -11,6 +11,7 @@ import unittest
 from gateway import Client, ON_NATS, Service, message
 
 CLIENTS = 8
+QUEUES = ["queue", "queue-1", "queue-2"]  # an engine writes what comes to several at a time together
 KILLS = int(sys.argv.pop()) if len(sys.argv) > 1 else 5
 
 
@@ -29,9 +30,10 @@ class Producer(threading.Thread):
         try:
             while True:
                 text = f"{self.name}-{number}"
+                queue = QUEUES[number // 2 % len(QUEUES)]
                 number += 1
                 self.unknown.add(text)  # until it is answered
-                reply = self.client.ask("POST", "/queue/messages", message(text))
+                reply = self.client.ask("POST", f"/{queue}/messages", message(text))
                 if ON_NATS and reply.status == 500:
                     break  # its server was killed; whether it has the message is unknown
                 assert reply.status == 201, reply.said
@@ -42,7 +44,7 @@ class Producer(threading.Thread):
                 put = reply.messages()[0]
                 self.unknown.add(text)
                 reply = self.client.ask(
-                    "DELETE", f"/queue/messages/{put['MessageId']}?popreceipt={put['PopReceipt']}")
+                    "DELETE", f"/{queue}/messages/{put['MessageId']}?popreceipt={put['PopReceipt']}")
                 if ON_NATS and reply.status == 500:
                     break
                 assert reply.status == 204, reply.said
@@ -67,7 +69,8 @@ class KillTest(unittest.TestCase):
             self.addCleanup(service.kill)
             running = service.start_gateway()
             with contextlib.closing(Client(running.address)) as client:
-                self.assertEqual(client.ask("PUT", "/queue").status, 201)
+                for queue in QUEUES:
+                    self.assertEqual(client.ask("PUT", f"/{queue}").status, 201)
             for kill in range(KILLS):
                 enough = threading.Semaphore(0)
                 producers = [Producer(running.address, f"{kill}-{i}", enough)
@@ -89,20 +92,24 @@ class KillTest(unittest.TestCase):
             self.assertEqual(running.stop(), 0)
 
     def check(self, client, producers):
-        there = set()
-        while True:
-            reply = client.ask("GET", "/queue/messages?numofmessages=32")
-            self.assertEqual(reply.status, 200, reply.said)
-            messages = reply.messages()
-            if not messages:
-                break
-            there.update(m["MessageText"] for m in messages)
+        there = set().union(*(self.texts(client, queue) for queue in QUEUES))
         for producer in producers:
             lost = producer.put - producer.deleted - producer.unknown - there
             self.assertEqual(lost, set(), "answered 201, and gone")
             if not ON_NATS:  # the death of a NATS server may undo a delete
                 self.assertEqual(producer.deleted & there, set(), "answered 204, and back")
-        self.assertEqual(client.ask("DELETE", "/queue/messages").status, 204)
+        for queue in QUEUES:
+            self.assertEqual(client.ask("DELETE", f"/{queue}/messages").status, 204)
+
+    def texts(self, client, queue):
+        there = set()
+        while True:
+            reply = client.ask("GET", f"/{queue}/messages?numofmessages=32")
+            self.assertEqual(reply.status, 200, reply.said)
+            messages = reply.messages()
+            if not messages:
+                return there
+            there.update(m["MessageText"] for m in messages)
 
 
 if __name__ == "__main__":
