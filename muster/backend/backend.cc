@@ -205,7 +205,7 @@ std::vector<NatsActivity> Backends::Activity() {
   base::MutexLock lock(&open_mu_);
   std::vector<NatsActivity> activity;
   for (const nats::Connection* const connection : open_) {
-    activity.push_back({connection->prompt(), connection->reconnects(), connection->errors(),
+    activity.push_back({connection->prompt(), connection->times_back(), connection->errors(),
                         connection->requests_in_flight()});
   }
   return activity;

@@ -120,7 +120,7 @@ struct NatsOptions {
 // What a connection has gone through since it was opened.
 struct NatsActivity {
   bool is_prompt = false;  // the one beside the main one, for queues
-  int64_t reconnects = 0;
+  int64_t reconnects = 0;  // times that it was lost and came back
   int64_t errors = 0;
   int64_t in_flight = 0;  // requests that wait for an answer now
 };

@@ -109,6 +109,7 @@ class NatsConnection final : public Connection {
     return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
   }
   int64_t reconnects() const override;
+  int64_t times_back() const override { return times_back_; }
   int64_t errors() const override { return errors_; }
   int64_t requests_in_flight() const override { return requester_.in_flight(); }
   int64_t max_payload() const override { return natsConnection_GetMaxPayload(connection_); }
@@ -141,11 +142,13 @@ class NatsConnection final : public Connection {
   std::atomic<bool> refused_{false};
   absl::Duration lost_since_;  // of the thread of nats.c that reconnects
   std::atomic<int64_t> errors_{0};
+  std::atomic<int64_t> times_back_{0};
   Event closed_;
   natsConnection* connection_ = nullptr;  // owned
   Requester requester_;
 };
 
+// nats.c counts each server that took its call, also one that refuses it then, or hangs up.
 int64_t NatsConnection::reconnects() const {
   natsStatistics* statistics = nullptr;
   uint64_t reconnects = 0;
@@ -172,6 +175,7 @@ void NatsConnection::OnReconnected(natsConnection* connection, void* self) {
   natsConnection_GetConnectedUrl(connection, url, sizeof(url));
   base::Log(base::kInfo, "the NATS connection is back",
             {{"connection", reconnected->options_.name}, {"url", WithoutSecrets(url)}});
+  ++reconnected->times_back_;
   reconnected->Tell(true);
 }
 

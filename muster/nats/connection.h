@@ -177,9 +177,11 @@ class Connection {
   virtual void LimitPatience(absl::Duration /*patience*/) {}
 
   virtual bool connected() const = 0;
-  // How often the connection was lost and is back. It grows before anything is sent or received
-  // over the new connection, and once the server knows the subscriptions.
+  // Tells one connection to a server from the next: it grows before anything is sent or received
+  // over the new one, and once the server knows the subscriptions. Tries that fail count, too.
   virtual int64_t reconnects() const = 0;
+  // How often the connection was lost and is back.
+  virtual int64_t times_back() const { return 0; }
   // Errors that the client library has reported since the connection was opened.
   virtual int64_t errors() const { return 0; }
   // Requests that wait for an answer now.

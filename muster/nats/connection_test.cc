@@ -5,6 +5,9 @@
 #include "muster/nats/connection.h"
 
 #include <malloc.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -251,6 +255,35 @@ TEST_F(ConnectionTest, ComesBackAfterTheServerWasKilled) {
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(connection_->Publish({.subject = "news", .data = "back"}).ok());
   EXPECT_THAT(heard.Await(1), ElementsAre("back"));
+}
+
+// Takes so many calls at the place of a server that is dead, and hangs up on each.
+void HangUpOnTries(const std::string& url, int tries) {
+  int port = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(url.substr(url.rfind(':') + 1), &port));
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<uint16_t>(port));
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&place), sizeof(place)), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  for (int i = 0; i < tries; ++i) close(accept(listener, nullptr, nullptr));
+  close(listener);
+}
+
+// One outage during which a balancer, or a server that refused the user, took each try raised the
+// alert that tells of many.
+TEST_F(ConnectionTest, CountsNoTryThatFailedAsAReturn) {
+  EXPECT_EQ(connection_->times_back(), 0);
+  server_.Kill();
+  HangUpOnTries(server_.url(), 3);
+  server_.Restart();
+  while (connection_->times_back() == 0) base::LetOthersRun();
+  EXPECT_EQ(connection_->times_back(), 1);
+  EXPECT_GT(connection_->reconnects(), 1) << "no try got through to be counted";
 }
 
 // Receives the losses and returns of a connection.

@@ -61,6 +61,7 @@ class TappedConnection final : public nats::Connection {
   }
   bool connected() const override { return connection_->connected(); }
   int64_t reconnects() const override { return connection_->reconnects(); }
+  int64_t times_back() const override { return connection_->times_back(); }
   int64_t max_payload() const override { return connection_->max_payload(); }
 
  private:
