@@ -88,14 +88,15 @@ Finding CompareStream(nats::JetStream& jetstream, const nlohmann::json& wanted) 
   return Compare(what, wanted, info->value("config", nlohmann::json::object()));
 }
 
-// It is in the server's memory, and goes with it.
-Finding CheckAttempts(nats::JetStream& jetstream, const queue::jetstream::Settings& settings) {
-  const std::string stream = queue::jetstream::kAttemptsStream;
+// Of a stream that a server may have lost, and that running services make with the next `content`.
+Finding CompareOnceThere(nats::JetStream& jetstream, const nlohmann::json& wanted,
+                         const std::string& content) {
+  const std::string stream = wanted["name"];
   if (absl::IsNotFound(jetstream.StreamConfig(stream).status())) {
     return {Health::kOk, absl::StrCat("stream ", stream),
-            "is not there; it is made with the next attempts"};
+            absl::StrCat("is not there; it is made with the next ", content)};
   }
-  return CompareStream(jetstream, queue::jetstream::AttemptsStreamSettings(settings));
+  return CompareStream(jetstream, wanted);
 }
 
 void CheckQueues(nats::JetStream& jetstream, const queue::jetstream::Settings& settings,
@@ -121,9 +122,12 @@ void CheckStreams(nats::JetStream& jetstream, const NatsCheckOptions& care, Find
   settings.replicas = care.replicas;
   findings->push_back(
       CompareStream(jetstream, sync::jetstream::BucketConfig(care.bucket, care.replicas)));
+  findings->push_back(CompareOnceThere(jetstream,
+                                       blob::jetstream::BucketConfig(care.bucket, care.replicas),
+                                       "content that it keeps"));
+  // It is in the server's memory, and goes with it.
   findings->push_back(
-      CompareStream(jetstream, blob::jetstream::BucketConfig(care.bucket, care.replicas)));
-  findings->push_back(CheckAttempts(jetstream, settings));
+      CompareOnceThere(jetstream, queue::jetstream::AttemptsStreamSettings(settings), "attempts"));
   CheckQueues(jetstream, settings, findings);
 }
 

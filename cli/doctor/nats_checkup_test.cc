@@ -83,6 +83,16 @@ TEST_P(NatsDoctorTest, FindsWhatServicesMakeSound) {
   EXPECT_THAT(Examine(), HasSubstr("ok: stream MUSTER-ATTEMPTS: is not there; it is made"));
 }
 
+// The doctor asked for a restart, which nothing needs.
+TEST_P(NatsDoctorTest, FindsNothingWrongWithABucketThatTheNextContentMakes) {
+  OpenStores();
+  ASSERT_TRUE(jetstream_.DeleteStream("OBJ_muster").ok());
+  EXPECT_THAT(Examine(),
+              HasSubstr("ok: stream OBJ_muster: is not there; it is made with the next content "
+                        "that it keeps\n"));
+  EXPECT_EQ(code_, kOk);
+}
+
 TEST_P(NatsDoctorTest, FindsEachStreamThatIsSetOtherwise) {
   OpenStores();
   for (const auto& [stream, subject] : std::vector<std::pair<std::string, std::string>>{
