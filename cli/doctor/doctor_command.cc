@@ -304,10 +304,13 @@ absl::Status Examine(const DoctorOptions& options, const Environment& environmen
     const auto at = options.nats.url.empty() ? findings.begin() : findings.end();
     findings.insert(at, mesh->begin(), mesh->end());
   } else {
-    // What one can do comes behind a semicolon, in all messages.
+    // What one can do comes behind a semicolon, in all messages. One that refuses the call runs.
     const bool has_advice = absl::StrContains(mesh.status().message(), "; ");
-    findings.push_back({Health::kWrong, "initiator", std::string(mesh.status().message()),
-                        has_advice ? "" : "see whether muster-initiator runs there"});
+    const bool may_be_away =
+        absl::IsUnavailable(mesh.status()) || absl::IsDeadlineExceeded(mesh.status());
+    findings.push_back(
+        {Health::kWrong, "initiator", std::string(mesh.status().message()),
+         may_be_away && !has_advice ? "see whether muster-initiator runs there" : ""});
   }
   findings.insert(findings.end(), gateways.begin(), gateways.end());
   PrintFindings(findings, options.common, environment);

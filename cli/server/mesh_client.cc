@@ -47,6 +47,11 @@ const char* TlsAdvice(absl::string_view why) {
   if (absl::StrContains(why, "certificate verify failed")) {
     return "its certificate is not valid now, or --tls-roots does not name its authority";
   }
+  // Of OpenSSL, about an answer to its greeting that is none of TLS.
+  if (absl::StrContains(why, "wrong version number")) {
+    return "the server there speaks plaintext: leave --tls-roots, --tls-cert and --tls-key out, or "
+           "give it a certificate";
+  }
   return nullptr;
 }
 

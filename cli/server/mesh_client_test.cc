@@ -53,6 +53,10 @@ TEST(ExplainTest, SaysWhatToLookAtWhereTlsDidNotBegin) {
                         "error:0A000086:SSL routines::certificate verify failed"),
               EndsWith("certificate verify failed; its certificate is not valid now, or "
                        "--tls-roots does not name its authority"));
+  EXPECT_THAT(explained("UNKNOWN: ipv4:127.0.0.1:7700: Ssl handshake failed: SSL_ERROR_SSL: "
+                        "error:0A00010B:SSL routines::wrong version number"),
+              EndsWith("wrong version number; the server there speaks plaintext: leave "
+                       "--tls-roots, --tls-cert and --tls-key out, or give it a certificate"));
 }
 
 TEST(HandlerInventoryTest, AreThoseOfProcessorsThatStay) {
