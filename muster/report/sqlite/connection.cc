@@ -12,17 +12,22 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "muster/base/check.h"
 #include "muster/base/damage.h"
@@ -363,10 +368,28 @@ namespace {
 // the locks that SQLite holds on it.
 std::string LockFileOf(const std::string& database) { return absl::StrCat(database, "-lock"); }
 
+// ", process 123", where the kernel's list of locks tells who holds that of the file; flock does
+// not. A line of it: "1: FLOCK  ADVISORY  WRITE 123 fe:00:4711 0 EOF".
+std::string LockHolder(const os::FileDescriptor& lock) {
+  struct stat file = {};
+  if (fstat(lock.get(), &file) != 0) return "";
+  const std::string place = absl::StrFormat("%02x:%02x:%d", major(file.st_dev), minor(file.st_dev),
+                                            static_cast<uint64_t>(file.st_ino));
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    // 0: a process outside of this container.
+    if (words.size() > 5 && words[1] == "FLOCK" && words[5] == place && words[4] != "0") {
+      return absl::StrCat(", process ", words[4]);
+    }
+  }
+  return "";
+}
+
 absl::Status TakeLock(const os::FileDescriptor& lock, int kind, const std::string& database) {
   if (flock(lock.get(), kind | LOCK_NB) == 0) return absl::OkStatus();
-  return base::Busy(absl::StrCat(
-      "report ", database, " is being written by another process: open it read-only, or wait"));
+  return base::Busy(absl::StrCat("report ", database, " is used by another process",
+                                 LockHolder(lock), "; stop it first"));
 }
 
 absl::StatusOr<os::FileDescriptor> OpenLocked(const std::string& database, int kind) {

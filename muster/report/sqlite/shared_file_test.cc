@@ -39,7 +39,9 @@ TEST_F(SqliteReportTest, RefusesASecondWriterClearly) {
   const auto second = OpenSqliteReport(path());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(base::IsBusy(second.status()));
-  EXPECT_THAT(std::string(second.status().message()), HasSubstr("being written"));
+  EXPECT_THAT(std::string(second.status().message()),
+              HasSubstr(absl::StrCat(" is used by another process, process ", getpid(),
+                                     "; stop it first")));
   first.reset();
   EXPECT_NE(Open(), nullptr);
 }
