@@ -124,8 +124,9 @@ class NatsConnection final : public Connection {
   static int64_t BeforeTries(natsConnection*, int rounds, void* self);
   // Whether a file that nats.c has read is another one by now.
   bool IsRenewed() const;
-  void Refused() {
-    if (!refused_.exchange(true) && options_.on_refused) options_.on_refused();
+  void Refused(absl::string_view why) {
+    if (refused_.exchange(true) || !options_.on_refused) return;
+    options_.on_refused(absl::UnavailableError(why));
   }
   void Tell(bool connected) {
     if (closing_) return;
@@ -184,7 +185,9 @@ void NatsConnection::OnClosed(natsConnection*, void* self) {
   if (!connection->closing_) {
     base::Log(base::kError, "the NATS connection is closed for good: the server refuses us",
               {{"connection", connection->options_.name}});
-    connection->Refused();
+    connection->Refused(
+        "the NATS server refuses this instance; a restarted one waits until the server accepts "
+        "it");
   }
   connection->closed_.Set();
 }
@@ -210,7 +213,9 @@ int64_t NatsConnection::BeforeTries(natsConnection*, int rounds, void* self) {
         "the NATS connection does not come back, and its certificates were renewed meanwhile: "
         "only a new one shows them",
         {{"connection", connection->options_.name}});
-    connection->Refused();
+    connection->Refused(
+        "the NATS connection does not come back, and its certificates were renewed; a restart "
+        "makes a new one, which shows them");
   }
   const double jitter = static_cast<double>(base::RandomSeed() % 1000) / 1000;
   return absl::ToInt64Milliseconds(kReconnectWait + jitter * kReconnectJitter);

@@ -101,8 +101,8 @@ struct ConnectionOptions {
   // Only a new connection may succeed: the server has refused the credentials of this one twice,
   // after it had accepted them before, so that nats.c has given it up for good; or it is lost for
   // `patience_when_renewed`, and its certificate, key or CA file was changed since it was opened.
-  // Called once, on a thread of its own.
-  std::function<void()> on_refused = nullptr;
+  // Called once, on a thread of its own, with which of both it is, for people.
+  std::function<void(const absl::Status& why)> on_refused = nullptr;
   absl::Duration patience_when_renewed = absl::Seconds(30);
 };
 

@@ -182,7 +182,7 @@ TEST(RenewedConnectionTest, SaysThatOnlyANewOneShowsTheCertificateThatWasRenewed
       testing::NatsServer::Programs().front(),
       absl::StrCat("tls { cert_file: \"", server_files.certificate, "\", key_file: \"",
                    server_files.key, "\", ca_file: \"", ca, "\", verify: true }"));
-  std::promise<void> refused;
+  std::promise<std::string> refused;
   auto is_refused = refused.get_future();
   ConnectionOptions options;
   options.ca_file = ca;
@@ -191,7 +191,9 @@ TEST(RenewedConnectionTest, SaysThatOnlyANewOneShowsTheCertificateThatWasRenewed
   options.patience_when_renewed = absl::ZeroDuration();
   std::atomic<int> back = 0;
   options.on_change = [&back](bool connected) { back += connected ? 1 : 0; };
-  options.on_refused = [&refused] { refused.set_value(); };
+  options.on_refused = [&refused](const absl::Status& why) {
+    refused.set_value(std::string(why.message()));
+  };
   const auto connection = Connection::Open(server.url(), options).value();
   server.Kill();
   server.Restart();
@@ -200,7 +202,8 @@ TEST(RenewedConnectionTest, SaysThatOnlyANewOneShowsTheCertificateThatWasRenewed
       << "the files are as they were";
   authority.Issue("worker", "DNS:localhost", own);
   server.Kill();
-  is_refused.get();
+  EXPECT_THAT(is_refused.get(),
+              HasSubstr("were renewed; a restart makes a new one, which shows them"));
 }
 
 TEST_F(ConnectionTest, SaysAtOnceThatNobodyListens) {

@@ -48,11 +48,7 @@ Host::Host(HostOptions options, Role* role, base::Clock* clock,
   nats.holder = options_.instance;
   nats.account = options_.account;
   nats.connection.on_change = [this](bool connected) { OnConnection(connected); };
-  nats.connection.on_refused = [this] {
-    OnFail(
-        absl::UnavailableError("the NATS server refuses this instance; a restarted one waits until "
-                               "the server accepts it"));
-  };
+  nats.connection.on_refused = [this](const absl::Status& why) { OnFail(why); };
   backends_ = std::make_unique<backend::Backends>(std::move(nats), registry());
   if (telemetry_ == nullptr) return;
   telemetry_->Watch(backends_.get());

@@ -21,9 +21,7 @@ backend::NatsOptions NatsOptionsOf(const Options& options, ServingState* state) 
   // What clients hold outlives a gateway: another one settles it. So the gateway is no holder.
   nats.holder = "";
   nats.connection.on_change = [state](bool connected) { state->Connected(connected); };
-  nats.connection.on_refused = [state] {
-    state->Fail(absl::UnavailableError("the NATS server refuses this gateway"));
-  };
+  nats.connection.on_refused = [state](const absl::Status& why) { state->Fail(why); };
   return nats;
 }
 
