@@ -111,15 +111,23 @@ void ControllerSupervisor::OnError(const std::string& job, const absl::Status& w
   changed_.NotifyAll();
   if (absl::IsNotFound(why)) return;  // perhaps the job is deleted: the restart says what happened
   counting.trouble = why;
+  counting.was_cut_short = true;
   base::Log(base::kError, "counting a job's results was cut short; it is tried again",
             {{"job", job}, {"why", why.ToString()}, {"again_after", absl::FormatDuration(wait)}});
 }
 
 void ControllerSupervisor::OnProgress(const std::string& job, const report::Progress& progress) {
+  bool is_counted_again = false;
   {
     base::MutexLock lock(&mu_);
-    const auto counting = jobs_.find(job);
-    if (counting != jobs_.end()) counting->second.trouble = absl::OkStatus();
+    if (const auto counting = jobs_.find(job); counting != jobs_.end()) {
+      counting->second.trouble = absl::OkStatus();
+      is_counted_again = std::exchange(counting->second.was_cut_short, false);
+    }
+  }
+  // Not sooner: each try may fail as the one before it.
+  if (is_counted_again) {
+    base::Log(base::kInfo, "a job's results are counted again", {{"job", job}});
   }
   if (events_.on_progress) events_.on_progress(progress);
 }
@@ -184,12 +192,14 @@ void ControllerSupervisor::RestartLocked(const std::string& job) {
   const absl::Status before = std::exchange(counting.not_started, controller.status());
   if (controller.ok()) {
     counting.controller = *std::move(controller);
+    if (counting.was_cut_short) return;  // OnProgress tells it
     return base::Log(base::kInfo, "a job's results are counted again", {{"job", job}});
   }
   if (controller.status() != before) {
     base::Log(base::kWarning, "a job's results cannot be counted yet; it is tried again",
               {{"job", job}, {"why", controller.status().ToString()}});
   }
+  counting.was_cut_short = true;
   counting.failed = true;
   ++counting.failures;
   counting.again_at =

@@ -59,6 +59,7 @@ class ControllerSupervisor {
     absl::Duration again_at;
     absl::Status not_started = {};  // why the latest controller could not start
     absl::Status trouble = {};      // why results are not counted; OK: nothing is known of
+    bool was_cut_short = false;     // and no result was counted since
   };
 
   absl::StatusOr<std::unique_ptr<Controller>> Start(const std::string& job);

@@ -74,6 +74,9 @@ TEST_F(ControllerSupervisorTest, SaysWhyResultsAreNotCountedUntilTheyAreAgain) {
   }
   while (!counting.Troubles(10).empty()) base::LetOthersRun();
   counting.Stop();
+  // The log said that before each try.
+  EXPECT_THAT(Told(), ElementsAre(HasSubstr("was cut short"), HasSubstr("was cut short"),
+                                  HasSubstr("are counted again")));
 }
 
 // A store that does not answer for the queue of job "slow" until it is told to.
