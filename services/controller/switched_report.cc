@@ -21,7 +21,8 @@ void SwitchedReport::RefuseChanges() {
 // Who has lost its ownership need not have lost it to another controller.
 absl::Status DoesNotCount() {
   return absl::UnavailableError(
-      "this controller does not count now: another one does, or NATS does not answer it");
+      "this controller does not count now: another one does, or NATS does not answer it, or stores "
+      "nothing: a nats-server whose disk was full does so until it is restarted");
 }
 
 void SwitchedReport::Close() {
