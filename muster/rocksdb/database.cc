@@ -57,7 +57,10 @@ absl::Status OpenError(const ::rocksdb::Status& status, const std::string& dir) 
     return absl::FailedPreconditionError(
         absl::StrCat("data directory ", dir, " is on a file system that is read-only"));
   }
-  return ToStatus(status, absl::StrCat("open data directory ", dir));
+  const absl::Status error = ToStatus(status, absl::StrCat("open data directory ", dir));
+  if (!status.IsCorruption()) return error;
+  return absl::DataLossError(
+      absl::StrCat(error.message(), "; `muster check` tells what is damaged"));
 }
 
 // Not inlined, so that Database::Write is a frame of its own in what a sanitizer reports.

@@ -147,6 +147,16 @@ TEST_F(DatabaseTest, CreatesNothingOverFilesThatNothingNames) {
   }
 }
 
+// The last words of a service said nothing of what an operator has for that.
+TEST_F(DatabaseTest, NamesTheCheckWhereDamageKeepsItFromOpening) {
+  { Put(Open()->get(), "k", "v"); }
+  std::ofstream(dir_ + "/CURRENT") << "damaged";
+  const absl::Status status = Open().status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("Corruption: "));
+  EXPECT_THAT(status.message(), HasSubstr("; `muster check` tells what is damaged"));
+}
+
 TEST_F(DatabaseTest, CreatesAgainWhereTheFirstOpenWasCutShortBeforeItsEnd) {
   std::filesystem::create_directories(dir_);
   for (const char* name : {"LOCK", "IDENTITY", "MANIFEST-000001", "000001.dbtmp"}) {
