@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/base/failpoint.h"
+#include "muster/base/log.h"
 #include "muster/base/output_proto.h"
 #include "muster/base/proto_time.h"
 #include "muster/base/status.h"
@@ -21,6 +22,9 @@
 namespace muster::controller {
 
 namespace {
+
+// For how long a log line about batches that cannot be registered is not repeated.
+constexpr absl::Duration kTellAgain = absl::Minutes(1);
 
 constexpr int kMaxRejections = 1000;
 
@@ -245,14 +249,29 @@ grpc::Status ReportService::ListDeadLetteredItems(grpc::ServerContext* context,
   });
 }
 
+void ReportService::TellUnregistered(uint64_t batch, const absl::Status& why) {
+  const absl::Duration now = base::RealClock()->Monotonic();
+  {
+    base::MutexLock lock(&mu_);
+    if (now < tell_at_) return;
+    tell_at_ = now + kTellAgain;
+  }
+  base::Log(base::kWarning, "a batch cannot be registered; its initiator tries again",
+            {{"batch", batch}, {"why", why.ToString(absl::StatusToStringMode::kWithNoExtraData)}});
+}
+
 grpc::Status ReportService::RegisterBatch(grpc::ServerContext* context,
                                           const v1::RegisterBatchRequest* request,
                                           v1::RegisterBatchResponse* response) {
   return rpc::Answer(*context, [&]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const report::BatchShape shape, ShapeIn(*request));
-    MUSTER_ASSIGN_OR_RETURN(const report::Progress progress, report_client_.RegisterBatch(shape));
+    const absl::StatusOr<report::Progress> progress = report_client_.RegisterBatch(shape);
+    if (!progress.ok()) {
+      TellUnregistered(shape.batch, progress.status());
+      return progress.status();
+    }
     if (begin_counting_) MUSTER_RETURN_IF_ERROR(begin_counting_(shape.job, shape.batch));
-    *response->mutable_progress() = report::ToProto(progress);
+    *response->mutable_progress() = report::ToProto(*progress);
     return absl::OkStatus();
   });
 }

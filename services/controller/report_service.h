@@ -12,6 +12,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
 #include "muster/base/clock.h"
+#include "muster/base/mutex.h"
 #include "muster/report/report_client.h"
 #include "muster/report/report_store.h"
 #include "muster/rpc/stream_limiter.h"
@@ -103,11 +104,17 @@ class ReportService final : public v1::ReportService::Service {
   // Reads the whole report that `request` asks for.
   absl::Status Spool(const v1::GetReportRequest& request, ReportSpool* spool);
 
+  // Logs what keeps batches from being registered, such as a full disk, once in kTellAgain:
+  // initiators try again and again, for each of their batches.
+  void TellUnregistered(uint64_t batch, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+
   report::ReportStore* const report_;  // not owned
   report::LocalReportClient report_client_;
   const BeginCounting begin_counting_;
   const std::string spool_folder_;
   rpc::StreamLimiter readers_{"reports", kReportLimits, base::RealClock()};
+  base::Mutex mu_;
+  absl::Duration tell_at_ ABSL_GUARDED_BY(mu_);  // monotonic
 };
 
 }  // namespace muster::controller

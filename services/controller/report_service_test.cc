@@ -15,6 +15,7 @@
 #include "muster/report/sqlite/connection.h"
 #include "muster/rpc/server.h"
 #include "services/controller/report_pages.h"
+#include "tests/fakes/base/log_capture.h"
 #include "tests/fakes/controller/report_service_fixture.h"
 
 namespace muster::controller {
@@ -22,6 +23,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -153,6 +155,22 @@ TEST_F(ReportServiceTest, StopsWritingAfterAnError) {
   };
   EXPECT_EQ(WriteReport(**reader, request, write), full);
   EXPECT_EQ(writes, 2);
+}
+
+// The log of a controller whose disk was full named no disk when all batches were new.
+TEST_F(ReportServiceTest, TellsOnceInAWhileWhatKeepsBatchesFromBeingRegistered) {
+  const base::LogCapture log;
+  const auto other =
+      report::sqlite::Connection::Open(path(), report::sqlite::OpenMode::kWrite).value();
+  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());
+  report::remote::RemoteReportClient client([this] { return server_->addresses(); }, {}, kLong);
+  EXPECT_FALSE(client.RegisterBatch(Shop(8)).ok());
+  EXPECT_FALSE(client.RegisterBatch(Shop(9)).ok());
+  std::vector<std::string> told;
+  for (const std::string& line : log.lines()) {
+    if (line.find("cannot be registered") != line.npos) told.push_back(line);
+  }
+  EXPECT_THAT(told, ElementsAre(HasSubstr("batch=8 why=")));
 }
 
 TEST_F(ReportServiceTest, NamesTheGroupsThatThereAre) {

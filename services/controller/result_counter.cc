@@ -165,8 +165,9 @@ absl::Status ResultCounter::Check(const report::CountedItem& item) {
 absl::Status ResultCounter::NoteAway(uint64_t batch, const absl::Status& why) {
   absl::Status away = away_.NoteAway(batch, why);
   if (base::IsTransient(away) && !away_.IsUsual(batch)) {
-    base::Log(base::kWarning, "results wait for the ledger of their batch",
-              {{"batch", batch}, {"why", away.ToString()}});
+    base::Log(
+        base::kWarning, "results wait for the ledger of their batch",
+        {{"batch", batch}, {"why", away.ToString(absl::StatusToStringMode::kWithNoExtraData)}});
   }
   return away;
 }
