@@ -84,6 +84,10 @@ class AnnouncingStore final : public queue::InterceptedStore {
     if (put.ok()) announcer_->OnPut(queue, static_cast<int64_t>(messages.size()));
     return put;
   }
+  std::vector<absl::StatusOr<std::vector<queue::PutResult>>> PutEach(
+      absl::Span<const queue::ForQueue<queue::NewMessage>> puts) override {
+    return QueueStore::PutEach(puts);  // each by Put
+  }
 
  private:
   PutAnnouncer* const announcer_;  // not owned

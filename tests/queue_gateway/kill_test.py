@@ -31,25 +31,26 @@ class Producer(threading.Thread):
             while True:
                 text = f"{self.name}-{number}"
                 queue = QUEUES[number // 2 % len(QUEUES)]
+                it = (queue, text)
                 number += 1
-                self.unknown.add(text)  # until it is answered
+                self.unknown.add(it)  # until it is answered
                 reply = self.client.ask("POST", f"/{queue}/messages", message(text))
                 if ON_NATS and reply.status == 500:
                     break  # its server was killed; whether it has the message is unknown
                 assert reply.status == 201, reply.said
-                self.put.add(text)
-                self.unknown.discard(text)
+                self.put.add(it)
+                self.unknown.discard(it)
                 if number % 2:
                     continue
                 put = reply.messages()[0]
-                self.unknown.add(text)
+                self.unknown.add(it)
                 reply = self.client.ask(
                     "DELETE", f"/{queue}/messages/{put['MessageId']}?popreceipt={put['PopReceipt']}")
                 if ON_NATS and reply.status == 500:
                     break
                 assert reply.status == 204, reply.said
-                self.deleted.add(text)
-                self.unknown.discard(text)
+                self.deleted.add(it)
+                self.unknown.discard(it)
                 if number >= 20:
                     self.enough.release()
         except OSError:
@@ -92,7 +93,8 @@ class KillTest(unittest.TestCase):
             self.assertEqual(running.stop(), 0)
 
     def check(self, client, producers):
-        there = set().union(*(self.texts(client, queue) for queue in QUEUES))
+        # Each with its queue, for none may come to another.
+        there = {(queue, text) for queue in QUEUES for text in self.texts(client, queue)}
         for producer in producers:
             lost = producer.put - producer.deleted - producer.unknown - there
             self.assertEqual(lost, set(), "answered 201, and gone")

@@ -237,10 +237,10 @@ std::vector<absl::StatusOr<Answer>> RocksDbQueueStore::Join(
     return std::make_pair(a.queue->number(), a.place) < std::make_pair(b.queue->number(), b.place);
   });
 
+  // All are entered before the first is planned, so that no message is checked out while this call
+  // waits for another queue.
   std::deque<Steps> steps;
   std::vector<size_t> places;
-  ::rocksdb::WriteBatch batch;
-  auto durability = muster::rocksdb::Durability::kProcess;
   for (size_t i = 0; i < parts.size(); ++i) {
     const size_t place = parts[i].place;
     if (i > 0 && parts[i].queue == parts[i - 1].queue) {
@@ -249,17 +249,23 @@ std::vector<absl::StatusOr<Answer>> RocksDbQueueStore::Join(
       continue;
     }
     steps.emplace_back(parts[i].queue.get(), asked[place].items);
-    if (const absl::Status planned = steps.back().Plan(&batch); !planned.ok()) {
-      answers[place] = planned;
-      steps.pop_back();
+    places.push_back(place);
+  }
+
+  ::rocksdb::WriteBatch batch;
+  auto durability = muster::rocksdb::Durability::kProcess;
+  std::vector<size_t> planned;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (const absl::Status refused = steps[i].Plan(&batch); !refused.ok()) {
+      answers[places[i]] = refused;
       continue;
     }
-    places.push_back(place);
-    durability = std::max(durability, steps.back().durability());
+    durability = std::max(durability, steps[i].durability());
+    planned.push_back(i);
   }
-  if (steps.empty()) return answers;
+  if (planned.empty()) return answers;
   const absl::Status written = storage_->WriteAny(&batch, durability);
-  for (size_t i = 0; i < places.size(); ++i) answers[places[i]] = steps[i].Finish(written);
+  for (const size_t i : planned) answers[places[i]] = steps[i].Finish(written);
   return answers;
 }
 

@@ -12,9 +12,8 @@ namespace muster::queue_gateway::http {
 // Reading, writing and TLS; the work of a request is done elsewhere.
 inline constexpr int kIoThreads = 2;
 // Requests that run at a time. Gets and updates wait here for a sync of the disk, which they share:
-// the more wait together, the fewer syncs there are. Of the puts of a queue one holds a worker, as
-// of its deletes, and acts for those that come meanwhile (operations/gatherer.h); so puts to many
-// queues hold many workers.
+// the more wait together, the fewer syncs there are. Of the puts a few hold a worker, as of the
+// deletes, and act for those that come meanwhile (operations/gatherer.h).
 inline constexpr int kWorkerThreads = 64;
 // An idle connection costs a socket and about 4 KiB.
 inline constexpr int kMaxConnections = 10'000;
@@ -46,7 +45,7 @@ inline constexpr absl::Duration kLingerTimeout = absl::Seconds(2);
 inline constexpr absl::Duration kCertificateRefresh = absl::Seconds(10);
 // After a failed accept: the process has no descriptor left.
 inline constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
-// For a worker, or for the call that others of its queue share. A request that has waited longer is
+// For a worker, or for the call that it shares with others. A request that has waited longer is
 // not run if its peer has hung up meanwhile: it has asked again, or will. Within this time a peer
 // may close its half of the connection.
 inline constexpr absl::Duration kStaleAfter = absl::Seconds(1);

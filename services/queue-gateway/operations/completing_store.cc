@@ -60,6 +60,7 @@ queue::UpdateRequest ForEngine(const queue::UpdateRequest& request) {
 CompletingStore::CompletingStore(queue::QueueStore* behind, const base::Clock* clock)
     : InterceptedStore(behind), clock_(clock), traits_(behind->traits()) {
   traits_.per_receive_visibility = true;
+  traits_.joins_queues = false;  // each queue's receipts are completed
 }
 
 absl::StatusOr<std::vector<queue::PutResult>> CompletingStore::Put(

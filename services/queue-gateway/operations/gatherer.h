@@ -30,7 +30,8 @@
 
 namespace muster::queue_gateway::operations {
 
-// Of one call to the engine, which takes more: nobody waits for long behind others.
+// Of one call to the engine, which takes more. What comes waits for the call that is under way, and
+// for those with what came to its lane before it: at most one request of each connection.
 inline constexpr size_t kMaxGathered = 256;
 // So many threads act at the same time, each for a part of the queues: one that has to wait for a
 // queue that is changed as a whole holds up only that part.
