@@ -229,8 +229,10 @@ class SubmitTest(MeshClientTest):
 
         server = muster.serve_handler(slow, version="1", listen=f"{LOOPBACK}:0")
         self.addCleanup(server.stop, 0)
-        job = self.client.apply_job(self.job_at(server.address).replace(
-            "transactions: 500", "transactions: 5").replace("ttl: 7d", "ttl: 7d, max_drain: 1s"))
+        text = self.job_at(server.address)
+        self.assertIn("max_attempts: 5", text)
+        job = self.client.apply_job(text.replace("transactions: 500", "transactions: 5").replace(
+            "max_attempts: 5", "max_attempts: 5, max_drain: 1s"))
         flood = self.client.submit(job.name, retail_input(400))  # 80 items of two workers: 10 s
         # How long an item takes is known by the first heartbeat after one.
         refused = None
