@@ -60,9 +60,10 @@ absl::Status Call(const CallOptions& options, const Environment& environment) {
   const auto answer = mesh->Call(&v1::CallService::Stub::Call, request);
   if (absl::IsDeadlineExceeded(answer.status())) {
     environment.Fail(absl::DeadlineExceededError(
-        absl::StrCat(answer.status().message(), "; the record may be counted all the same",
+        absl::StrCat(answer.status().message(),
                      request.request_id().empty()
-                         ? ", and once more if the command is repeated without a --request-id"
+                         ? "; the command repeated counts once more: with a --request-id it would "
+                           "wait for the same record"
                          : "; the same command goes on waiting")));
     environment.exit_code = kTimedOut;
     return absl::OkStatus();

@@ -117,11 +117,12 @@ TEST_F(CallCommandTest, SaysWhyARecordIsNotAccepted) {
 }
 
 TEST_F(CallCommandTest, SaysThatARecordMayBeCountedAfterTheTimeIsUp) {
-  calls_.status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "batch 7 is not done");
+  calls_.status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED,
+                               "the record is not durable yet; it may be counted all the same");
   const Done nameless = Call({"shop", "a,1"});
   EXPECT_EQ(nameless.code, kTimedOut);
-  EXPECT_THAT(nameless.err, HasSubstr("batch 7 is not done; the record may be counted all the "
-                                      "same, and once more if the command is repeated without"));
+  EXPECT_THAT(nameless.err, HasSubstr("all the same; the command repeated counts once more: with "
+                                      "a --request-id it would wait for the same record"));
   const Done named = Call({"shop", "a,1", "--request-id", "r1"});
   EXPECT_EQ(named.code, kTimedOut);
   EXPECT_THAT(named.err, HasSubstr("all the same; the same command goes on waiting"));

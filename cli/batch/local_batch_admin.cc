@@ -25,6 +25,9 @@
 namespace muster::cli {
 namespace {
 
+// A run looks for as long before it takes keys for held (HeldWatch).
+constexpr absl::Duration kStandsFor = absl::Seconds(2);
+
 bool IsCancelled(const absl::StatusOr<ledger::Batch>& batch) {
   return batch.ok() && batch->state == ledger::BatchState::kCancelled;
 }
@@ -77,7 +80,11 @@ class LocalBatchAdmin final : public BatchAdmin {
   absl::StatusOr<BatchView> Get(uint64_t batch) override {
     MUSTER_ASSIGN_OR_RETURN(const ledger::Batch recorded, ledger_->Get(batch));
     MUSTER_ASSIGN_OR_RETURN(BatchView view, ViewBatch(recorded, *reader_, clock_->Now()));
-    if (view.problem.empty()) view.problem = WhatIsHeld(recorded);
+    // While the batch moves, the held keys of its job can wait.
+    const absl::Time moved = view.progress.last_counted.value_or(recorded.created);
+    if (view.problem.empty() && clock_->Now() - moved >= kStandsFor) {
+      view.problem = WhatIsHeld(recorded);
+    }
     return view;
   }
 

@@ -16,7 +16,7 @@ enum ExitCode : int {
   kDeadlineMissed = 4,  // done, or it would be, later than promised
   kUnreachable = 5,     // what the command needs is busy, full or does not answer; try again later
   kDamaged = 6,         // stored data are damaged: muster check --repair
-  kTimedOut = 124,      // the batch goes on, but the command's timeout is over
+  kTimedOut = 124,      // the batch or the call goes on; the command's time is over
   kInterrupted = 130,   // Ctrl-C or SIGTERM
 };
 
