@@ -36,6 +36,12 @@ constexpr absl::Duration kAnswered = absl::Seconds(1);
 // is asked like that.
 constexpr absl::Duration kStalledPatience = absl::Milliseconds(20);
 
+// A server shows the consumer that another process has just made before it listens for its pulls
+// (seen with 2.15). A pull that nobody hears although the consumer is there is said again, after
+// the first time, after twice that, and so on up to the other.
+constexpr absl::Duration kFirstUnheard = absl::Milliseconds(10);
+constexpr absl::Duration kLastUnheard = absl::Milliseconds(160);
+
 }  // namespace
 
 absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::Pull(int max_messages) {
@@ -91,6 +97,12 @@ absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::AskForDue(int max_messa
 absl::StatusOr<std::vector<nats::Incoming>> StreamQueue::PullWhatIsThere(int max_messages) {
   if (stalled_ && MayForget()) return AskForDue(max_messages);
   absl::StatusOr<std::vector<nats::Incoming>> first = Pull(max_messages);
+  for (absl::Duration wait = kFirstUnheard;
+       nats::IsNobodyListens(first.status()) && wait <= kLastUnheard && RefreshConsumer().ok();
+       wait *= 2) {
+    base::SleepUnlessStopped(base::RealClock(), wait, {});
+    first = Pull(max_messages);
+  }
   const bool is_unanswered =
       absl::IsUnavailable(first.status()) && !nats::IsNobodyListens(first.status());
   if (is_unanswered && prompt_->connection()->connected()) {
