@@ -136,9 +136,12 @@ class WaitingGatewayTest : public GatewayTest {
   // Its rounds use the store behind which they are.
   ~WaitingGatewayTest() override { polls_.Drain(); }
 
-  std::shared_ptr<KeptExchange> Get() {
+  std::shared_ptr<KeptExchange> Get() { return Begin("GET"); }
+  // What a connection asks of the messages of the queue.
+  std::shared_ptr<KeptExchange> Begin(const std::string& method, const std::string& body = "") {
     http::Request request;
-    request.method = "GET";
+    request.method = method;
+    request.body = body;
     request.target = With(auth::testing::ServiceSas(), "/sally/my-queue/messages");
     request.headers = {{"Host", "localhost:1"}, {"x-ms-client-request-id", "r-1"}};
     request.peer_ip = "192.0.2.1";
@@ -159,6 +162,12 @@ TEST_F(WaitingGatewayTest, AnswersAGetWhenAMessageComes) {
   EXPECT_EQ(reply.status, 200);
   EXPECT_THAT(reply.body, HasSubstr("<MessageText>hello</MessageText>"));
   EXPECT_EQ(Header(reply, "x-ms-client-request-id"), "r-1");
+}
+
+TEST_F(WaitingGatewayTest, AnswersAGetWhenAPutComesThatOthersMayJoin) {
+  const auto waiting = Get();
+  EXPECT_EQ(Begin("POST", kMessage)->Await().status, 201);
+  EXPECT_THAT(waiting->Await().body, HasSubstr("<MessageText>hello</MessageText>"));
 }
 
 TEST_F(WaitingGatewayTest, FreesTheWaiterOfAPeerThatHangsUp) {

@@ -37,8 +37,8 @@ constexpr absl::Duration kAnswered = absl::Seconds(1);
 constexpr absl::Duration kStalledPatience = absl::Milliseconds(20);
 
 // A server shows the consumer that another process has just made before it listens for its pulls
-// (seen with 2.15). A pull that nobody hears although the consumer is there is said again, after
-// the first time, after twice that, and so on up to the other.
+// (seen with 2.15). So a receive repeats a pull that nobody hears while the consumer is there:
+// after kFirstUnheard, and each time after twice as long, up to kLastUnheard.
 constexpr absl::Duration kFirstUnheard = absl::Milliseconds(10);
 constexpr absl::Duration kLastUnheard = absl::Milliseconds(160);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The id of a data directory: which one this is, whoever works on it.
+// OpenDirectoryId: the id of a data directory. Initiators tell by it whose a request id is.
 #pragma once
 
 #include <string>
